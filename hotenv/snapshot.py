@@ -1,0 +1,45 @@
+"""The environment that a session holds: immutable, and silent about its values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from attrs import field, frozen
+
+from hotenv.errors import UsageError
+from hotenv.variables import why_unfit
+
+
+def _checked_copy(variables: Mapping[str, str]) -> Mapping[str, str]:
+    for name, value in variables.items():
+        if reason := why_unfit(name, value):
+            raise UsageError(f"a snapshot cannot hold {reason}")
+    return MappingProxyType(dict(variables))
+
+
+# eq=False: attrs' own comparison makes pytest print both sides of a failed assert, values included.
+@frozen(eq=False, repr=False)
+class Snapshot(Mapping[str, str]):
+    """An immutable mapping of names to values, each of which an environment can hold.
+
+    ``{**os.environ, **snapshot}`` is the environment of a command. Its ``repr`` shows how many
+    variables there are and no value.
+
+    Error handling: raises :class:`~hotenv.errors.UsageError` for a name or value that no
+    environment can hold (an empty name, ``=`` in a name, NUL, not encodable as UTF-8).
+    """
+
+    _variables: Mapping[str, str] = field(converter=_checked_copy, factory=dict)
+
+    def __getitem__(self, name: str) -> str:
+        return self._variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot, {len(self)} variables>"
