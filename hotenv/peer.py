@@ -1,0 +1,39 @@
+"""Who is at the other end of a Unix socket, by the kernel's word."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from hotenv.errors import UnreachableError
+from hotenv.marker import user
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from hotenv.marker import Marker
+
+    class HasPeer(Protocol):
+        """A connected socket, the standard library's or Trio's."""
+
+        def getsockopt(self, level: int, optname: int, buflen: int, /) -> bytes: ...
+
+
+_UCRED = struct.Struct("3i")  # pid, uid, gid: struct ucred of unix(7)
+
+
+def check_peer(connection: HasPeer, marker: Marker) -> None:
+    """Raise UnreachableError unless the server of ``connection`` runs as the marker's owner.
+
+    Where there is no SO_PEERCRED (it is Linux's) the private folder of the socket has to do.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+    _pid, uid, _gid = _UCRED.unpack(raw)
+    if uid != marker.owner:
+        raise UnreachableError(
+            f"the server behind {marker.path} is run by {user(uid)}, the marker belongs to "
+            f"{user(marker.owner)}: start a session of your own with 'hotenv serve --force'"
+        )
