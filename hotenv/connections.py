@@ -1,0 +1,77 @@
+"""Which connections a server has, and room for the next one.
+
+Somebody who opens connections and says nothing must not keep others out. There are fewer places
+than descriptors; when all are taken, the connection that has gone longest without a complete
+request gives up its place. Trio's own ``serve_listeners`` would wait for a descriptor instead, and
+log a traceback each time.
+"""
+
+from __future__ import annotations
+
+import errno
+import resource
+
+import trio
+
+_SPARE_DESCRIPTORS = 24
+_MOST_PLACES = 1000
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_RETRY = 0.05  # seconds until accept is tried again after the system had no descriptor left
+
+
+def places_available() -> int:
+    """How many connections the process may hold at once under its limit of descriptors."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return _MOST_PLACES
+    return max(1, min(_MOST_PLACES, limit - _SPARE_DESCRIPTORS))
+
+
+class Connections:
+    """The connections of one server: at most ``places`` between accept and release."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._taken = 0
+        self._waiting: dict[trio.CancelScope, None] = {}  # without a complete request; oldest first
+        self._released = trio.lowlevel.ParkingLot()
+
+    async def accept(self, listener: trio.abc.Listener[trio.abc.Stream]) -> trio.abc.Stream:
+        """The next connection, which takes a place. The handler gives it back (release).
+
+        Error handling: waits and tries again when the process or the system has no descriptor
+        left; any other OSError of the listener is raised.
+        """
+        while True:
+            while self._taken >= self._places:
+                self._drop_oldest()
+                await self._released.park()
+            try:
+                stream = await listener.accept()
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                self._drop_oldest()
+                await trio.sleep(_RETRY)
+            else:
+                self._taken += 1
+                return stream
+
+    def release(self) -> None:
+        """Give a place back."""
+        self._taken -= 1
+        self._released.unpark()
+
+    def expect(self, scope: trio.CancelScope) -> None:
+        """``scope`` is that of a connection whose request has not come; it may be cancelled."""
+        self._waiting[scope] = None
+
+    def settle(self, scope: trio.CancelScope) -> None:
+        """The request came, or the connection is over: it is not dropped for another."""
+        self._waiting.pop(scope, None)
+
+    def _drop_oldest(self) -> None:
+        if self._waiting:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            oldest.cancel()

@@ -1,0 +1,44 @@
+"""The idle watchdog: a deadline that moves, and a scope that ends when it is reached.
+
+Trio rule: moving the deadline of a scope that has already fired does nothing, and a move in the
+very tick of the expiry would be lost. So the deadline is kept here, the scope only sleeps until
+it, and whoever wakes up looks at the clock again.
+"""
+
+from __future__ import annotations
+
+import math
+
+import trio
+
+
+class Watchdog:
+    """Expires ``timeout`` seconds after it was made or last :meth:`touch`-ed (specification, 10).
+
+    Once it has expired it stays so, whatever the clock of the machine did meanwhile.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._deadline = math.inf
+        self._scope = trio.CancelScope()
+        self._expired = False
+        self.touch()
+
+    def touch(self) -> None:
+        """Start the time anew, unless it is over."""
+        if not self.expired:
+            self._deadline = self._scope.deadline = trio.current_time() + self._timeout
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is over, by the clock and not by what the scheduler got to yet."""
+        self._expired = self._expired or trio.current_time() >= self._deadline
+        return self._expired
+
+    async def wait_expired(self) -> None:
+        """Return when the time is over. For one task."""
+        while not self.expired:
+            self._scope = trio.CancelScope(deadline=self._deadline)
+            with self._scope:
+                await trio.sleep_forever()

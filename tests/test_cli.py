@@ -1,0 +1,148 @@
+"""The command line, in this process: what it understands, and the codes of errors."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from hotenv import __version__, cli, errors
+from hotenv.cli import build_parser, main
+from hotenv.stdio import reserve_standard_streams
+
+
+def all_errors() -> list[type[errors.HotenvError]]:
+    """Every error that has a code."""
+    return [e for e in vars(errors).values() if isinstance(e, type) and hasattr(e, "exit_code")]
+
+
+@pytest.mark.parametrize("error", all_errors(), ids=lambda error: error.__name__)
+def test_an_error_becomes_one_line_and_its_code(
+    error: type[errors.HotenvError],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Whatever a command raises, main returns its code and shows it safely."""
+
+    def fail(_args: object) -> None:
+        raise error("what\nhappened\x1b[0m")
+
+    monkeypatch.setattr(cli, "_run_dump", fail)
+    assert main(["dump"]) == error.exit_code
+    assert capfd.readouterr() == ("", "hotenv: what\\nhappened\\x1b[0m\n")
+
+
+def test_a_mistake_of_ours_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No traceback: its lines could quote values. It says where, and nothing that was in hand."""
+
+    def fail(_args: object) -> None:
+        raise ValueError("secret")
+
+    monkeypatch.setattr(cli, "_run_dump", fail)
+    assert main(["dump"]) == 8
+    words = capfd.readouterr().err
+    assert "secret" not in words
+    assert re.fullmatch(r"hotenv: internal error: ValueError at test_cli.py:\d+.*\n", words)
+
+
+def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C is 130 and says nothing."""
+
+    def interrupt(_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_run_dump", interrupt)
+    assert main(["dump"]) == 130
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], "COMMAND"),
+        (["nonsense"], "nonsense"),
+        (["serve", "-t", "1d"], "1d"),
+        (["serve", "-t"], "-t"),
+        (["serve", "-q", "-v"], "not allowed with"),
+        (["serve", "--forc"], "--forc"),
+        (["dump", "-\x1b"], r"-\x1b"),
+        (["run"], "hotenv run -- COMMAND"),
+        (["run", "--"], "hotenv run -- COMMAND"),
+        (["run", "--nope", "true"], "--nope"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_usage_errors(argv: list[str], words: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Code 2 and one line that says what is wrong."""
+    assert main(argv) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("hotenv: ")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_version(capfd: pytest.CaptureFixture[str]) -> None:
+    """--version is data, on standard output."""
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capfd.readouterr() == (f"hotenv {__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", ["serve", "run", "dump"])
+def test_help_has_an_example(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Every command's help shows how it is used."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    out = capfd.readouterr().out
+    assert f"hotenv {command}" in out.split("example:")[1]
+
+
+def test_defaults_of_serve() -> None:
+    """Five minutes, no force, log lines short, interpolation on."""
+    args = build_parser().parse_args(["serve"])
+    assert args.timeout == 300
+    assert (args.force, args.quiet, args.verbose, args.no_interpolate) == (False,) * 4
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["--", "x", "--", "-h"], ["--", "x", "--", "-h"]),
+        (["x", "-h", "--version"], ["x", "-h", "--version"]),
+        (["--", "--", "x"], ["--", "--", "x"]),
+        (["", "x"], ["", "x"]),
+    ],
+    ids=str,
+)
+def test_words_of_run(words: list[str], command: list[str]) -> None:
+    """argparse touches nothing from the first word that is no option."""
+    assert build_parser().parse_args(["run", *words]).words == command
+
+
+def test_standard_streams_are_reserved() -> None:
+    """A closed standard stream's number is not given to a file of ours, nor to the command."""
+    saved = os.dup(0)
+    os.close(0)
+    try:
+        reserve_standard_streams()
+        assert os.path.samestat(os.fstat(0), os.stat(os.devnull))
+        assert not os.get_inheritable(0)
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+
+
+def test_dump_is_sorted_and_raw(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """NAME=value, as the values are."""
+    variables = {"b": "x y", "B": "two\nlines", "A": "", "Ä": "ö"}
+    monkeypatch.setattr(cli, "_ask", lambda _request: variables)
+    assert main(["dump"]) == 0
+    assert capfd.readouterr() == ("A=\nB=two\nlines\nb=x y\nÄ=ö\n", "")

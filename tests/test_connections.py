@@ -1,0 +1,93 @@
+"""Places for connections, and what happens when there are none."""
+
+from __future__ import annotations
+
+import errno
+import resource
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from fakes import MemoryListener
+from hotenv.connections import Connections, places_available
+
+
+async def test_the_oldest_silent_one_gives_up_its_place() -> None:
+    """With all places taken, a newcomer is let in for the one that has been silent longest."""
+    connections = Connections(places=2)
+    listener = MemoryListener()
+    scopes = [trio.CancelScope() for _ in range(3)]
+    for scope in scopes[:2]:
+        listener.connect()
+        await connections.accept(listener)
+        connections.expect(scope)
+    listener.connect()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(connections.accept, listener)
+        await wait_all_tasks_blocked()
+        assert [scope.cancel_called for scope in scopes] == [True, False, False]
+        connections.release()
+        await wait_all_tasks_blocked()
+        assert not nursery.child_tasks
+
+
+async def test_a_complete_request_keeps_its_place() -> None:
+    """Whoever is being answered is not dropped; the newcomer waits for a place."""
+    connections = Connections(places=1)
+    listener = MemoryListener()
+    scope = trio.CancelScope()
+    listener.connect()
+    await connections.accept(listener)
+    connections.expect(scope)
+    connections.settle(scope)
+    listener.connect()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(connections.accept, listener)
+        await wait_all_tasks_blocked()
+        assert not scope.cancel_called
+        assert len(nursery.child_tasks) == 1
+        connections.release()
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
+async def test_waits_when_descriptors_run_out(number: int, autojump_clock: MockClock) -> None:
+    """accept fails for want of descriptors: drop a silent one, wait, try again; no log."""
+    failures = [OSError(number, "none left")] * 3
+
+    def fail() -> None:
+        if failures:
+            raise failures.pop()
+
+    listener = MemoryListener(fail)
+    listener.connect()
+    connections = Connections(places=10)
+    scope = trio.CancelScope()
+    connections.expect(scope)
+    start = trio.current_time()
+    await connections.accept(listener)
+    assert failures == []
+    assert scope.cancel_called
+    assert 0 < trio.current_time() - start < 1
+
+
+async def test_other_errors_of_the_listener_are_raised() -> None:
+    """What is no shortage is not hidden."""
+
+    def fail() -> None:
+        raise OSError(errno.EBADF, "closed")
+
+    with pytest.raises(OSError, match="closed"):
+        await Connections(places=1).accept(MemoryListener(fail))
+
+
+def test_places_stay_below_the_limit_of_descriptors() -> None:
+    """There are always descriptors left for other things, and at least one place."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        for limit, places in ((64, 40), (30, 6), (20, 1)):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            assert places_available() == places
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert 1 <= places_available() <= 1000

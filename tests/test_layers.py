@@ -1,0 +1,199 @@
+"""The plan of the package (design): who imports whom, and what nobody has to wait for."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hotenv
+
+PACKAGE = Path(hotenv.__file__).parent
+MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py")}
+
+PURE = {
+    *("childenv", "durations", "envtext", "errors", "printable", "protocol", "requestlog"),
+    *("snapshot", "variables"),
+}
+SYSTEM = {
+    *("connections", "folderlock", "linewriter", "marker", "peer", "runtime", "session"),
+    *("signals", "stdio", "watchdog"),
+}
+LAYERS = [{"cli", "__main__"}, {"client", "intake", "launch", "process", "server"}, SYSTEM, PURE]
+"""From the top. A module imports from its own layer and from those below."""
+
+NO_EFFECTS = {
+    *("__future__", "attrs", "collections", "collections.abc", "dotenv.parser"),
+    *("dotenv.variables", "io", "json", "math", "re", "types"),
+}
+"""What pure modules may import, beside each other: nothing that reaches the outside."""
+
+EFFECTS = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
+"""Builtins that pure modules do without."""
+
+
+def imports(tree: ast.AST, *, typing: bool) -> Iterator[str]:
+    """The modules that ``tree`` imports; with ``typing`` also those that only a type checker does.
+
+    ``from hotenv import x`` is an import of the module ``hotenv.x``, if there is one.
+    """
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not typing:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports are not our style"
+            source = str(node.module)
+            names = {alias.name for alias in node.names}
+            siblings = names & set(MODULES) if source == "hotenv" else set()
+            yield from (f"hotenv.{name}" for name in siblings)
+            if names - siblings:
+                yield source
+        yield from imports(node, typing=typing)
+
+
+def ours(name: str) -> set[str]:
+    """The modules of the package that ``name`` imports, be it for types only."""
+    return {
+        module.removeprefix("hotenv.")
+        for module in imports(MODULES[name], typing=True)
+        if module.startswith("hotenv.")
+    }
+
+
+def test_every_module_has_a_layer() -> None:
+    """A new module is given a place in the plan."""
+    planned = [module for layer in LAYERS for module in layer]
+    assert sorted(MODULES) == sorted(["__init__", *planned])
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - {"__init__"}))
+def test_imports_point_one_way(name: str) -> None:
+    """A module imports nothing from a layer above its own, not even for its types."""
+    depth = next(index for index, layer in enumerate(LAYERS) if name in layer)
+    above = set().union(*LAYERS[:depth])
+    assert ours(name) & above == set()
+
+
+def test_no_circles() -> None:
+    """Within a layer too, no two modules need each other."""
+    graph = {name: ours(name) for name in MODULES if name != "__init__"}
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    """Names are handed on when they are first used."""
+    assert set(imports(MODULES["__init__"], typing=False)) <= {"__future__", "importlib"}
+
+
+@pytest.mark.parametrize("name", sorted(PURE))
+def test_pure_modules(name: str) -> None:
+    """A pure module imports nothing that reaches the outside, and calls nothing that does."""
+    tree = MODULES[name]
+    allowed = NO_EFFECTS | {f"hotenv.{module}" for module in PURE}
+    assert set(imports(tree, typing=False)) - allowed == set()
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert names & EFFECTS == set()
+
+
+# In a fresh interpreter
+
+HEAVY = {"attr", "attrs", "dotenv", "trio"}
+
+FRESH = """
+import json, sys
+path, statement, watched = json.loads(sys.argv[1])
+sys.path[:] = path
+code = None
+try:
+    exec(statement)
+except SystemExit as exit:
+    code = exit.code
+print()
+print(json.dumps([code, sorted(set(watched).intersection(sys.modules))]))
+"""
+
+
+def loaded(statement: str, watched: set[str], folder: Path | None = None) -> tuple[object, str]:
+    """The exit code of ``statement`` in a fresh interpreter, and what it loads of ``watched``.
+
+    Without site: what it imports, coverage among it, does not count.
+    """
+    path = [str(PACKAGE.parent), *(entry for entry in sys.path if entry)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", FRESH, json.dumps([path, statement, sorted(watched)])],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    code, modules = json.loads(done.stdout.splitlines()[-1])
+    return code, " ".join(modules)
+
+
+def test_what_is_loaded_is_seen() -> None:
+    """The way that the following tests look can find something."""
+    assert loaded("import attrs, trio, dotenv; sys.exit(3)", HEAVY) == (3, "attr attrs dotenv trio")
+
+
+@pytest.mark.parametrize("module", ["hotenv", "hotenv.cli"])
+def test_light_import(module: str) -> None:
+    """Importing the package or the command line loads none of the libraries."""
+    assert loaded(f"import {module}", HEAVY) == (None, "")
+
+
+@pytest.mark.parametrize("module", ["errors", "protocol", "marker", "launch", "childenv"])
+def test_very_light_import(module: str) -> None:
+    """What every client loads does without the slower modules of the standard library too."""
+    watched = HEAVY | {"contextlib", "dataclasses", "typing"}
+    assert loaded(f"import hotenv.{module}", watched) == (None, "")
+
+
+def run(*args: str) -> str:
+    """A statement that runs a command."""
+    return f"from hotenv.cli import main; sys.exit(main({list(args)!r}))"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        pytest.param(["--help"], 0, id="help"),
+        pytest.param(["serve", "--help"], 0, id="help of a command"),
+        pytest.param(["--version"], 0, id="version"),
+        pytest.param([], 2, id="no command"),
+        pytest.param(["serve", "-q", "-v"], 2, id="quiet and verbose"),
+        pytest.param(["serve", "-t", "0"], 2, id="no duration"),
+        pytest.param(["run", "--"], 2, id="nothing to run"),
+    ],
+)
+def test_light_commands(args: list[str], code: int) -> None:
+    """Help, version and errors of usage load none of the libraries."""
+    assert loaded(run(*args), HEAVY) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("args", "marker", "code"),
+    [
+        pytest.param(["run", "--", "true"], None, 3, id="run without a session"),
+        pytest.param(["dump"], None, 3, id="dump without a session"),
+        pytest.param(["run", "--", "true"], b"socket=\n", 9, id="malformed marker"),
+        pytest.param(["serve"], b"socket=/a\n", 10, id="serve twice"),
+    ],
+)
+def test_failures_before_a_connection(
+    args: list[str], marker: bytes | None, code: int, tmp_path: Path
+) -> None:
+    """Everything that fails before a connection fails without loading Trio."""
+    if marker is not None:
+        (tmp_path / ".hotenv").write_bytes(marker)
+        os.chmod(tmp_path / ".hotenv", 0o600)
+    assert loaded(run(*args), {"trio"}, tmp_path) == (code, "")

@@ -1,0 +1,161 @@
+"""What README.rst says is so: its sessions and its example are run, its tables compared."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hotenv as package
+from hotenv import errors
+from processes import HOTENV, LIMIT, Terminal, hotenv, is_clean, serving
+
+README = (Path(__file__).parent.parent / "README.rst").read_text()
+SHOP = "/home/you/shop"  # where its sessions take place
+
+_TOOLS = {
+    "hotenv": f'exec {shlex.join(HOTENV)} "$@"',
+    "pytest": f'exec {shlex.join([sys.executable, "-m", "pytest"])} "$@"',
+} | ({} if shutil.which("make") else {"make": 'echo "make says $GREETING"'})
+_STEERING = ("FORCE_COLOR", "PY_COLORS", "PYTEST_ADDOPTS", "MAKEFLAGS", "MAKELEVEL")
+_TESTS = """
+import os
+
+def test_greeting():
+    assert os.environ["GREETING"] == "hello"
+"""
+
+
+def block(label: str) -> str:
+    """The code block that follows the comment ``.. test: label``."""
+    _, _, rest = README.partition(f"\n.. test: {label}\n\n.. code:: ")
+    body = re.match(r"\w+\n\n((?: {4}.*\n|\n)+)", rest)
+    assert body, f"no block {label}"
+    return re.sub(r"(?m)^ {4}", "", body[1]).strip("\n") + "\n"
+
+
+def same_for_all(text: str, folder: Path) -> str:
+    """``text`` without what differs from one run to the next."""
+    text = text.replace("\r\n", "\n").replace(str(folder), SHOP)
+    text = re.sub(r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", "2026-02-14 15:04:05 ", text)
+    text = re.sub(r"\bin \d+\.\d+s\b", "in 0.01s", text)
+    return re.sub(r" +\[100%\]", " [100%]", text)
+
+
+def play(session: str, folder: Path) -> None:
+    """Type the commands of ``session`` into a shell, and compare what it shows."""
+    commands = re.findall(r"(?m)^\$ (.*)$", session)
+    typed = (f"cat <<'END'\n$ {command}\nEND\n{command}\n" for command in commands)
+    result = subprocess.run(
+        ["sh", "-c", "".join(typed)],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=LIMIT,
+        text=True,
+    )
+    assert commands
+    assert same_for_all(result.stdout, folder) == same_for_all(session, folder)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project of the sessions, and a PATH on which their commands are the ones under test."""
+    folder, tools = tmp_path / "shop", tmp_path / "bin"
+    (folder / "src").mkdir(parents=True)
+    (folder / "test_shop.py").write_text(_TESTS)
+    (folder / "Makefile").write_text('greet:\n\t@echo "make says $(GREETING)"\n')
+    tools.mkdir()
+    for name, command in _TOOLS.items():
+        (tools / name).write_text(f"#!/bin/sh\n{command}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools), prepend=os.pathsep)
+    for name in ("GREETING", *_STEERING):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def test_session_in_two_terminals(shop: Path, runtime: Path) -> None:
+    """The variables are typed in one terminal and used in the other, until Ctrl-C."""
+    shown = block("first terminal")
+    command, prompt, *lines = shown.splitlines(keepends=True)
+    terminal = Terminal(["sh", "-c", f"exec {command.removeprefix('$ ')}"], shop)
+    terminal.expect(prompt.strip().encode() + b"\r\n")
+    for line in lines:
+        if re.match("[A-Z_]+=", line):
+            terminal.type(line.encode())
+    terminal.type(b"\x04")
+    terminal.expect(b"hotenv: serving")
+    play(block("second terminal"), shop)
+    terminal.type(b"\x03")
+    assert terminal.wait() == 0
+    screen = command + terminal.screen.decode()
+    assert same_for_all(screen, shop).rstrip("\n") == same_for_all(shown, shop).rstrip("\n")
+    assert is_clean(shop, runtime)
+
+
+def test_idle_expiry(shop: Path, runtime: Path) -> None:
+    """A session ends by itself, and what needs it then says so."""
+    play(block("idle expiry"), shop)
+    assert is_clean(shop, runtime)
+
+
+def test_classic_mistake(shop: Path) -> None:
+    """The shell that hotenv is typed into puts in what it has, which is nothing."""
+    with serving(shop, b"GREETING=hello\n"):
+        play(block("classic mistake"), shop)
+
+
+def test_trio_example(shop: Path, runtime: Path) -> None:
+    """The test that is shown passes when pytest runs it."""
+    (shop / "test_shop.py").write_text(block("trio"))
+    result = subprocess.run(
+        ["pytest", "-q", "-W", "error", f"--basetemp={shop / 'inner'}"],
+        cwd=shop,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=LIMIT,
+        text=True,
+    )
+    assert "\n1 passed in " in result.stdout, result.stdout
+    assert result.returncode == 0
+    assert is_clean(shop, runtime)
+
+
+def test_exit_codes_are_complete() -> None:
+    """The table has each class of error with its code, and the three codes without a class."""
+    rows = re.findall(r"(?m)^(\d+) +(?:``(\w+)``)? {2,}\S", README)
+    classes = {
+        (str(kind.exit_code), name)
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type)
+        and issubclass(kind, errors.HotenvError)
+        and kind is not errors.HotenvError
+    }
+    assert len(classes) == 7
+    assert sorted(rows) == sorted(classes | {("0", ""), ("130", ""), ("141", "")})
+
+
+@pytest.mark.parametrize("command", ["", "serve", "run", "dump"])
+def test_each_option_is_explained(command: str, folder: Path) -> None:
+    """What ``--help`` offers is in the README."""
+    plain = {**os.environ, "PYTHON_COLORS": "0"}
+    text = hotenv(*command.split(), "--help", cwd=folder, env=plain).stdout.decode()
+    listed = " ".join(re.findall(r"(?m)^  (-.*?)(?:  |$)", text))
+    options = set(re.findall(r"(?<![\w-])-[\w-]+", listed))
+    assert {"-h", "--help"} <= options
+    assert {each for each in options if not re.search(rf"``(\w+ )*{each}\b", README)} == set()
+
+
+def test_each_public_name_is_mentioned() -> None:
+    """What can be imported is in the README."""
+    names = set(package.__all__) - {"__version__"}
+    assert {name for name in names if not re.search(rf"\b{name}\b", README)} == set()
