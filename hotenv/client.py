@@ -15,13 +15,11 @@ from functools import partial
 import trio
 
 from hotenv import protocol
-from hotenv.errors import ArtifactError, UnreachableError, UsageError, because
+from hotenv.answer import GONE, PATIENCE, TOO_SLOW, conclude, malformed, unreachable
+from hotenv.errors import ArtifactError, UsageError, because
 from hotenv.marker import Marker, find_marker, read_marker
 from hotenv.peer import check_peer
 from hotenv.snapshot import Snapshot
-
-PATIENCE = 5.0
-"""Seconds that a client waits for a whole answer, from the first try to connect."""
 
 _RETRY = 0.02  # seconds between tries while the server's backlog is full
 
@@ -61,22 +59,16 @@ async def exchange(marker: Marker, request: protocol.Request) -> dict[str, str]:
     """Send ``request`` to the session of ``marker``; return the variables of its answer."""
     line = protocol.encode_request(request)
     reader = protocol.LineReader(protocol.RESPONSE_LIMIT)
-    reason = f"no answer within {PATIENCE:g} s"
-    try:
-        with trio.move_on_after(PATIENCE):
-            async with await _connect(marker) as stream:
-                check_peer(stream.socket, marker)
-                # Broken: it may have refused before it had read everything, and then says so.
-                with suppress(trio.BrokenResourceError):
-                    await stream.send_all(line)
-                await _receive(stream, reader)
-                reason = "it ended before it answered"
-        if reader.started:
-            return protocol.decode_response(reader.line())
-    except ArtifactError as error:
-        message = f"bad answer from the server behind {marker.path}: {error}"
-        raise ArtifactError(message) from None
-    raise unreachable(marker, reason)
+    reason = TOO_SLOW
+    with trio.move_on_after(PATIENCE):
+        async with await _connect(marker) as stream:
+            check_peer(stream.socket, marker)
+            # Broken: it may have refused before it had read everything, and then says so.
+            with suppress(trio.BrokenResourceError):
+                await stream.send_all(line)
+            await _receive(marker, stream, reader)
+            reason = GONE
+    return conclude(marker, reader, reason)
 
 
 async def _connect(marker: Marker) -> trio.SocketStream:
@@ -100,16 +92,12 @@ async def _connect(marker: Marker) -> trio.SocketStream:
             return trio.SocketStream(connection)
 
 
-async def _receive(stream: trio.SocketStream, reader: protocol.LineReader) -> None:
+async def _receive(marker: Marker, stream: trio.SocketStream, reader: protocol.LineReader) -> None:
     """Read until the server closes the connection, as it does after its one line."""
-    with suppress(trio.BrokenResourceError):  # the same as an end: what has come decides
+    try:
         while data := await stream.receive_some():
             reader.feed(data)
-
-
-def unreachable(marker: Marker, reason: str) -> UnreachableError:
-    """The error for a session that does not answer."""
-    return UnreachableError(
-        f"nobody answers for {marker.path} ({reason}): start a new session in its folder with "
-        "'hotenv serve --force'"
-    )
+    except trio.BrokenResourceError:
+        pass  # the same as an end: what has come decides
+    except ArtifactError as error:
+        raise malformed(marker, error) from None

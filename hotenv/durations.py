@@ -33,7 +33,7 @@ def _seconds(text: str) -> float | None:
     if _SECONDS.fullmatch(text):
         return float(text)
     match = _UNITS.fullmatch(text)
-    if text and match:
+    if match:
         hours, minutes, seconds = (float(part or 0) for part in match.group("h", "m", "s"))
         return hours * 3600 + minutes * 60 + seconds
     return None

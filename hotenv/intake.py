@@ -1,27 +1,162 @@
-"""Standard input -> the snapshot to be served. Nothing of Trio is loaded for a refusal or error."""
+"""Standard input -> the response of a session, in locked memory and nowhere else.
+
+A child process reads the text, parses it and encodes the response; it ends at once, and what it had
+in memory ends with it. This process receives the encoded response straight into locked memory: it
+never has a value in an object of Python's, of which there could be copies. So it has to happen
+before Trio starts, and neither python-dotenv nor attrs is loaded here.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import select
+import signal
+import struct
 import sys
+from typing import NoReturn
 
-from hotenv.envtext import parse_dotenv
-from hotenv.protocol import RESPONSE_LIMIT
-from hotenv.snapshot import Snapshot
-from hotenv.stdio import read_input, say
+from hotenv import errors
+from hotenv.errors import HotenvError, SystemFailureError, attempt
+from hotenv.hardening import die_with
+from hotenv.lockedmemory import LockedMemory
+from hotenv.protocol import RESPONSE_LIMIT, encode_response
+from hotenv.stdio import say
+
+_SIZES = struct.Struct("=II")  # bytes of the report and of the response, which follow
+_PIECE = 64 * 1024
 
 
-def read_snapshot(*, interpolate: bool) -> Snapshot:
+class Intake:
+    """What came in: the encoded ``response``, and how many ``variables`` are in it."""
+
+    def __init__(self, response: LockedMemory, variables: int) -> None:
+        self.response = response
+        self.variables = variables
+
+
+def take_in(*, interpolate: bool, require_locked_memory: bool = False) -> Intake:
     """Read dotenv text from standard input until its end; say what its author may not have meant.
 
-    ``${NAME}`` is looked up in this process's environment, unless ``interpolate`` is false.
+    ``${NAME}`` is looked up in this process's environment, unless ``interpolate`` is false. Warns
+    if the memory could not be locked, or fails for that with ``require_locked_memory``.
 
     Error handling: raises InputError for a bad line, SystemFailureError if reading fails.
     """
-    if sys.stdin is not None and sys.stdin.isatty():
+    if sys.stdin is None:
+        raise SystemFailureError("standard input is closed: pipe dotenv text into 'hotenv serve'")
+    if sys.stdin.isatty():
         say("paste NAME=value lines, end with Ctrl-D on a line of its own")
-    data = read_input(RESPONSE_LIMIT)
-    contents = parse_dotenv(data, os.environ, interpolate=interpolate)
-    for warning in contents.warnings:
+    parent = os.getpid()
+    pipe, childs_end = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(pipe)
+        _be_the_child(parent, childs_end, interpolate=interpolate)
+    os.close(childs_end)
+    try:
+        report, response = _receive(pipe)
+    except EOFError:
+        report, response = {}, None
+    finally:
+        os.close(pipe)
+        status = _end(child)
+    return _conclude(report, response, status, require_locked_memory=require_locked_memory)
+
+
+def _receive(pipe: int) -> tuple[dict[str, object], LockedMemory | None]:
+    report_size, response_size = _SIZES.unpack(_read(pipe, _SIZES.size))
+    report = json.loads(_read(pipe, report_size))
+    response = None
+    if response_size:
+        response = LockedMemory(response_size)
+        response.fill(pipe)
+    return report, response
+
+
+def _read(pipe: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = os.read(pipe, size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+def _end(child: int) -> int:
+    """Make sure that the child has ended; the number of the signal that did it, or 0."""
+    os.kill(child, signal.SIGKILL)  # nothing to a child that has ended by itself
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _conclude(
+    report: dict[str, object],
+    response: LockedMemory | None,
+    status: int,
+    *,
+    require_locked_memory: bool,
+) -> Intake:
+    if status == -signal.SIGINT:
+        raise KeyboardInterrupt
+    if "error" in report:
+        raise getattr(errors, str(report["error"]))(report["message"])
+    if response is None:
+        raise SystemFailureError("the process that reads standard input ended too early")
+    for warning in report["warnings"]:  # type: ignore[attr-defined]
         say(f"warning: standard input: {warning}")
-    return contents.snapshot
+    if not response.locked:
+        problem = "the memory for the secrets cannot be locked (see 'ulimit -l')"
+        if require_locked_memory:
+            raise SystemFailureError(problem)
+        say(f"warning: {problem}: the system could write them to its swap space")
+    return Intake(response, report["variables"])  # type: ignore[arg-type]
+
+
+# In the child
+
+
+def _be_the_child(parent: int, pipe: int, *, interpolate: bool) -> NoReturn:
+    code = 1
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once, also within a system call
+        die_with(parent)
+        report, response = _report(interpolate=interpolate)
+        with open(pipe, "wb") as file:
+            text = json.dumps(report).encode()
+            file.write(_SIZES.pack(len(text), len(response)) + text)
+            file.write(response)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _report(*, interpolate: bool) -> tuple[dict[str, object], bytes]:
+    try:
+        from hotenv.envtext import parse_dotenv
+
+        contents = parse_dotenv(_read_input(), os.environ, interpolate=interpolate)
+        response = encode_response(contents.snapshot)
+    except HotenvError as error:
+        return {"error": type(error).__name__, "message": str(error)}, b""
+    except Exception as error:
+        message = f"internal error: {type(error).__name__} while reading standard input"
+        return {"error": "SystemFailureError", "message": message}, b""
+    return {"warnings": contents.warnings, "variables": len(contents.snapshot)}, response
+
+
+def _read_input() -> bytes:
+    descriptor = sys.stdin.fileno()
+    data = bytearray()
+    with attempt("read standard input"):
+        while len(data) <= RESPONSE_LIMIT:
+            try:
+                piece = os.read(descriptor, _PIECE)
+            except BlockingIOError:  # whoever shares it with us made it so
+                select.select([descriptor], [], [])
+                continue
+            if not piece:
+                return bytes(data)
+            data += piece
+    raise SystemFailureError(f"standard input is over {RESPONSE_LIMIT} bytes")

@@ -10,7 +10,13 @@ from __future__ import annotations
 import os
 import stat
 
-from hotenv.errors import ArtifactError, NoSessionError, SystemFailureError, attempt
+from hotenv.errors import (
+    ArtifactError,
+    NoSessionError,
+    SessionExistsError,
+    SystemFailureError,
+    attempt,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +29,8 @@ SIZE_LIMIT = 64 * 1024
 
 SOCKET_PATH_LIMIT = 107 if os.uname().sysname == "Linux" else 103
 """Bytes in the path of a Unix socket: sun_path of sockaddr_un without its final NUL."""
+
+_UID_DIGITS = 10
 
 
 class Marker:
@@ -92,6 +100,17 @@ def _upward(folder: str) -> Iterator[str]:
     while (parent := os.path.dirname(folder)) != folder:
         folder = parent
         yield folder
+
+
+def refuse_existing(folder: str) -> None:
+    """Raise SessionExistsError if there is a marker in ``folder``, of whatever kind."""
+    if os.path.lexists(path := os.path.join(folder, NAME)):
+        raise exists(path)
+
+
+def exists(path: str) -> SessionExistsError:
+    """The error for a marker that is in the way."""
+    return SessionExistsError(f"{path} exists: a session was started here; --force replaces it")
 
 
 def read_marker(path: str) -> Marker:
@@ -166,7 +185,7 @@ def check_trust(status: os.stat_result, path: str) -> None:
 def sudo_uid() -> int | None:
     """The user for whom sudo runs us as root, if that is what happens."""
     text = os.environ.get("SUDO_UID", "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _UID_DIGITS else None
 
 
 def user(uid: int) -> str:

@@ -1,33 +1,42 @@
-"""The server as a process of its own: its name, its signals and its words."""
+"""The server as a process of its own: its clock, its signals and its words."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import math
 from datetime import datetime
 
 import trio
 
 from hotenv import protocol
+from hotenv.clock import BootClock
 from hotenv.durations import format_duration
+from hotenv.intake import Intake
 from hotenv.linewriter import LineWriter
 from hotenv.printable import printable
 from hotenv.requestlog import log_line
 from hotenv.server import Ending, hold, listen_on
 from hotenv.session import claim
 from hotenv.signals import termination_signals
-from hotenv.snapshot import Snapshot
 from hotenv.watchdog import Watchdog
 
 _STDERR = 2
 
 
 def serve_in_foreground(
-    snapshot: Snapshot, folder: str, *, timeout: float, force: bool, quiet: bool, verbose: bool
+    intake: Intake,
+    folder: str,
+    *,
+    timeout: float,
+    max_age: float,
+    force: bool,
+    quiet: bool,
+    verbose: bool,
 ) -> None:
-    """Serve ``snapshot`` in ``folder`` until idle for ``timeout`` seconds or ended by a signal.
+    """Serve what came in, in ``folder``, until its time is over or a signal comes; then wipe it.
 
-    Says on standard error when it is ready, who asked (``verbose``: with all words) and why it
-    ended; nothing of it if ``quiet``. Raises every HotenvError of claiming and releasing.
+    ``timeout`` (idle) and ``max_age`` are in seconds. Says on standard error when it is ready, who
+    asked (``verbose``: with all words) and why it ended; nothing of it if ``quiet``. Raises every
+    HotenvError of claiming and releasing.
     """
     words = LineWriter(_STDERR)
 
@@ -40,30 +49,34 @@ def serve_in_foreground(
             words.write(log_line(datetime.now(), request, verbose=verbose))
 
     async def main() -> Ending:
-        watchdog = Watchdog(timeout)  # the time runs from before anybody can ask
+        watchdog = Watchdog(timeout, max_age)  # the time runs from before anybody can ask
         with termination_signals() as signals, claim(folder, force=force) as session:
             tell(
-                f"serving {_count(len(snapshot))} in {folder} until nobody asks for "
-                f"{format_duration(timeout)}"
+                f"serving {_count(intake.variables)} in {folder} until nobody asks for "
+                f"{format_duration(timeout)}{_limit(max_age)}"
             )
             return await hold(
                 listen_on(session),
-                protocol.encode_response(snapshot),
+                intake.response.view,
                 watchdog,
                 signals=signals,
+                can_be_found=session.can_be_found,
                 on_request=log,
             )
 
-    _name_process()
-    if trio.run(main) is Ending.IDLE:
-        tell(f"nobody asked for {format_duration(timeout)}: the session is over")
+    try:
+        ending = trio.run(main, clock=BootClock())
+    finally:
+        intake.response.wipe()
+    if ending is Ending.EXPIRED:
+        tell("its time is over: the session has ended")
+    elif ending is Ending.LOST:
+        tell("its marker or socket was removed or replaced: the session has ended")
 
 
 def _count(variables: int) -> str:
     return "1 variable" if variables == 1 else f"{variables} variables"
 
 
-def _name_process() -> None:
-    """Let ``pkill hotenv`` find it, also as ``python -m hotenv``. Only Linux has this file."""
-    with suppress(OSError), open("/proc/self/comm", "w") as file:
-        file.write("hotenv")
+def _limit(max_age: float) -> str:
+    return "" if max_age == math.inf else f", {format_duration(max_age)} at most"

@@ -13,14 +13,17 @@ PRIVATE_FOLDER = 0o700
 
 
 def runtime_base() -> str:
-    """``$XDG_RUNTIME_DIR/hotenv``, or ``/tmp/hotenv-UID`` (specification, section 5.1).
+    """``$XDG_RUNTIME_DIR/hotenv``, or ``/tmp/hotenv-UID`` (specification, section 5.1)."""
+    folder = _xdg_runtime_dir()
+    if folder is None:
+        return f"/tmp/hotenv-{os.geteuid()}"  # noqa: S108 - made private, refused if not ours
+    return os.path.join(folder, "hotenv")
 
-    An XDG_RUNTIME_DIR that is empty or relative counts as unset, as the XDG specification says.
-    """
+
+def _xdg_runtime_dir() -> str | None:
+    """Empty or relative it counts as unset, as the XDG specification says."""
     folder = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(folder):
-        return os.path.join(folder, "hotenv")
-    return f"/tmp/hotenv-{os.geteuid()}"  # noqa: S108 - made private, and refused if it is not ours
+    return folder if os.path.isabs(folder) else None
 
 
 def make_runtime_base() -> str:
@@ -33,6 +36,9 @@ def make_runtime_base() -> str:
     if "\n" in base:
         raise SystemFailureError(f"XDG_RUNTIME_DIR cannot be used: {base} contains a newline")
     with attempt(f"make the runtime folder {base}", "XDG_RUNTIME_DIR says where it goes"):
+        if (parent := _xdg_runtime_dir()) is not None:
+            # After su or sudo -E it can be another user's, and root could even write to it.
+            _check_owner(parent, os.stat(parent))
         with suppress(FileExistsError):
             os.mkdir(base, PRIVATE_FOLDER)
         _make_private(base)
@@ -43,10 +49,14 @@ def _make_private(base: str) -> None:
     status = os.lstat(base)
     if not stat.S_ISDIR(status.st_mode):
         raise SystemFailureError(f"{base} is not a folder: remove it, or set XDG_RUNTIME_DIR")
-    if status.st_uid != os.geteuid():
-        raise SystemFailureError(
-            f"{base} belongs to {user(status.st_uid)} and not to you, {user(os.geteuid())}: "
-            "set XDG_RUNTIME_DIR to a folder of yours"
-        )
+    _check_owner(base, status)
     if stat.S_IMODE(status.st_mode) != PRIVATE_FOLDER:
         os.chmod(base, PRIVATE_FOLDER)
+
+
+def _check_owner(folder: str, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise SystemFailureError(
+            f"{folder} belongs to {user(status.st_uid)} and not to you, {user(os.geteuid())}: "
+            "set XDG_RUNTIME_DIR to a folder of yours"
+        )

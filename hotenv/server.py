@@ -29,6 +29,9 @@ EXCHANGE_LIMIT = 5.0
 GRACE = 2.0
 """Seconds that requests in flight get after a signal."""
 
+LOOK_EVERY = 4.0
+"""Seconds between looks whether clients can still find the session."""
+
 _CHUNK = 64 * 1024
 _RECEIVE = 64 * 1024
 
@@ -37,10 +40,11 @@ OnRequest = Callable[[protocol.Request], None]
 
 
 class Ending(enum.Enum):
-    """Why a server ended."""
+    """Why a server ended: its time was over, a signal came, or nobody could find it any more."""
 
-    IDLE = "idle"
+    EXPIRED = "expired"
     SIGNAL = "signal"
+    LOST = "lost"
 
 
 async def serve(
@@ -49,10 +53,14 @@ async def serve(
     *,
     listener: Listener | None = None,
     timeout: float = DEFAULT_TIMEOUT,  # noqa: ASYNC109 - of the session, not of the call
+    max_age: float = math.inf,
     force: bool = False,
     task_status: trio.TaskStatus[Session | None] = trio.TASK_STATUS_IGNORED,
 ) -> Ending:
     """Serve ``snapshot`` until nobody has asked for ``timeout`` seconds, or until cancelled.
+
+    It also ends ``max_age`` seconds after its start, asked or not, and when its marker or socket
+    is removed or replaced by somebody.
 
     Give it a ``folder``, in which a marker is made so that :func:`hotenv.fetch` and the commands
     find it (``force`` replaces one that is there), or a ``listener`` that you made. To be started
@@ -65,14 +73,16 @@ async def serve(
     folder has a marker, SystemFailureError if the session cannot be made or removed or the
     snapshot is too large to be sent.
     """
-    if not 0 < timeout < math.inf:
-        raise UsageError("timeout is a number of seconds, more than zero")
+    if not (0 < timeout < math.inf and max_age > 0):
+        raise UsageError("timeout and max_age are numbers of seconds, more than zero")
     response = protocol.encode_response(snapshot)
-    watchdog = Watchdog(timeout)
+    watchdog = Watchdog(timeout, max_age)
     if folder is not None and listener is None:
         with claim(os.fspath(folder), force=force) as session:
             task_status.started(session)
-            return await hold(listen_on(session), response, watchdog)
+            return await hold(
+                listen_on(session), response, watchdog, can_be_found=session.can_be_found
+            )
     if folder is None and listener is not None:
         task_status.started(None)
         return await hold(listener, response, watchdog)
@@ -90,37 +100,48 @@ async def hold(
     watchdog: Watchdog,
     *,
     signals: AsyncIterator[int] | None = None,
+    can_be_found: Callable[[], bool] | None = None,
     on_request: OnRequest | None = None,
     places: int | None = None,
 ) -> Ending:
     """Answer every request with ``response`` until ``watchdog`` expires or a signal comes.
 
-    ``on_request`` is told of each request whose response was sent. ``places`` is how many
-    connections there are at most at once, by default what the limit of descriptors allows.
+    Ends too when ``can_be_found``, asked every LOOK_EVERY seconds, is false. ``on_request`` is told
+    of each request whose response was sent. ``places`` is how many connections there are at most
+    at once, by default what the limit of descriptors allows.
     """
     server = _Server(response, watchdog, on_request, Connections(places or places_available()))
-    ending = Ending.IDLE
+    endings: list[Ending] = []
 
-    async def end_when_idle() -> None:
-        await watchdog.wait_expired()
+    def end(why: Ending) -> None:
+        endings.append(why)
         service.cancel_scope.cancel()
 
+    async def end_when_expired() -> None:
+        await watchdog.wait_expired()
+        end(Ending.EXPIRED)
+
     async def end_at_signal(signals: AsyncIterator[int]) -> None:
-        nonlocal ending
         async for _ in signals:
-            ending = Ending.SIGNAL
-            service.cancel_scope.cancel()
+            end(Ending.SIGNAL)
+
+    async def end_when_lost(can_be_found: Callable[[], bool]) -> None:
+        while can_be_found():  # noqa: ASYNC110 - nobody could set an Event for a file that is gone
+            await trio.sleep(LOOK_EVERY)
+        end(Ending.LOST)
 
     async with trio.open_nursery() as requests:  # outlives the service by GRACE
         async with trio.open_nursery() as service:
             service.start_soon(server.listen, listener, requests)
-            service.start_soon(end_when_idle)
+            service.start_soon(end_when_expired)
             if signals is not None:
                 service.start_soon(end_at_signal, signals)
-        if ending is Ending.IDLE:
+            if can_be_found is not None:
+                service.start_soon(end_when_lost, can_be_found)
+        if Ending.EXPIRED in endings:
             requests.cancel_scope.cancel()
         requests.cancel_scope.deadline = trio.current_time() + GRACE
-    return ending
+    return endings[0]
 
 
 class _Server:

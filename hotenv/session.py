@@ -15,13 +15,14 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
 from attrs import frozen
 
 from hotenv import marker
-from hotenv.errors import HotenvError, SessionExistsError, SystemFailureError, attempt
+from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.folderlock import locked_folder
 from hotenv.runtime import make_runtime_base, runtime_base
 
@@ -40,16 +41,17 @@ class Session:
     listener: socket.socket
     socket_path: str
     marker_path: str
+    _directory: int
+    _identity: tuple[int, int]
 
-
-def refuse_existing(folder: str) -> None:
-    """Raise SessionExistsError if there is a marker in ``folder``, of whatever kind."""
-    if os.path.lexists(path := os.path.join(folder, marker.NAME)):
-        raise _exists(path)
-
-
-def _exists(path: str) -> SessionExistsError:
-    return SessionExistsError(f"{path} exists: a session was started here; --force replaces it")
+    def can_be_found(self) -> bool:
+        """Whether the marker still names the socket, and the socket is still the one it was."""
+        with suppress(OSError):
+            return (
+                _identity(self.socket_path) == self._identity
+                and _socket_named_in(self._directory) == self.socket_path
+            )
+        return False
 
 
 @contextmanager
@@ -71,14 +73,15 @@ def claim(folder: str, *, force: bool = False) -> Iterator[Session]:
         base = make_runtime_base()
         with attempt(f"make a socket in {base}"):
             listener, socket_path = _bind(base)
-            remove_socket = _remover(listener, socket_path)
+            identity = _identity(socket_path)
+            remove_socket = partial(_remove_socket, listener, socket_path, identity)
             undo.callback(remove_socket)
             listener.listen(BACKLOG)
         marker_path = os.path.join(folder, marker.NAME)
         _publish(directory, marker_path, socket_path, force=force)
         undo.callback(_withdraw, directory, marker_path, socket_path)
         undo.callback(remove_socket)  # once more, for the order of the release: first of all
-        yield Session(listener, socket_path, marker_path)
+        yield Session(listener, socket_path, marker_path, directory, identity)
 
 
 def _bind(base: str) -> tuple[socket.socket, str]:
@@ -107,17 +110,12 @@ def _bind(base: str) -> tuple[socket.socket, str]:
     raise SystemFailureError(f"no free session id in {base}: remove old sockets there")
 
 
-def _remover(listener: socket.socket, path: str) -> Callable[[], None]:
-    """A function that ends ``listener`` and removes its file, if that still is its file."""
-    born = _identity(path)
-
-    def remove_socket() -> None:
-        listener.close()
-        with suppress(OSError):
-            if _identity(path) == born:
-                os.unlink(path)
-
-    return remove_socket
+def _remove_socket(listener: socket.socket, path: str, identity: tuple[int, int]) -> None:
+    """End ``listener`` and remove its file, if that is still its file."""
+    listener.close()
+    with suppress(OSError):
+        if _identity(path) == identity:
+            os.unlink(path)
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -138,7 +136,7 @@ def _publish(directory: int, path: str, socket_path: str, *, force: bool) -> Non
             else:
                 _link(draft, directory, socket_path, path)
         except FileExistsError:
-            raise _exists(path) from None
+            raise marker.exists(path) from None
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=directory)

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import os
-import select
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
-from hotenv.errors import SystemFailureError, attempt, because
+from hotenv.errors import SystemFailureError, because
 from hotenv.printable import printable
-
-_PIECE = 64 * 1024
 
 
 def reserve_standard_streams() -> None:
@@ -29,45 +23,10 @@ def reserve_standard_streams() -> None:
 def say(words: str) -> None:
     """Write ``hotenv: words`` to standard error, safe to show on a terminal, if it is open."""
     if sys.stderr is not None:
-        with suppress(OSError):
+        try:  # noqa: SIM105 - without contextlib, which every client would have to load
             print(f"hotenv: {printable(words)}", file=sys.stderr, flush=True)
-
-
-def read_input(limit: int) -> bytes:
-    """All of standard input. Raises SystemFailureError if that fails or is over ``limit`` bytes."""
-    if sys.stdin is None:
-        raise SystemFailureError("standard input is closed: pipe dotenv text into 'hotenv serve'")
-    descriptor = sys.stdin.fileno()
-    data = bytearray()
-    with attempt("read standard input"), _signals_wake() as woken:
-        while len(data) <= limit:
-            select.select([descriptor, woken], [], [])
-            try:
-                piece = os.read(descriptor, _PIECE)
-            except BlockingIOError:  # a signal woke us, or somebody else took what was there
-                continue
-            if not piece:
-                return bytes(data)
-            data += piece
-    raise SystemFailureError(f"standard input is over {limit} bytes")
-
-
-@contextmanager
-def _signals_wake() -> Iterator[int]:
-    """A descriptor that becomes readable when a signal comes.
-
-    A signal between Python's last look for one and the system call would not end a plain read:
-    Ctrl-C would have to be pressed twice.
-    """
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    before = signal.set_wakeup_fd(writer)
-    try:
-        yield reader
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(reader)
-        os.close(writer)
+        except OSError:
+            pass
 
 
 def write_output(data: bytes) -> None:

@@ -15,11 +15,12 @@ import trio
 class Watchdog:
     """Expires ``timeout`` seconds after it was made or last :meth:`touch`-ed (specification, 10).
 
-    Once it has expired it stays so, whatever the clock of the machine did meanwhile.
+    And ``max_age`` seconds after it was made at the latest. Once it has expired it stays so.
     """
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, max_age: float = math.inf) -> None:
         self._timeout = timeout
+        self._end = trio.current_time() + max_age
         self._deadline = math.inf
         self._scope = trio.CancelScope()
         self._expired = False
@@ -28,7 +29,8 @@ class Watchdog:
     def touch(self) -> None:
         """Start the time anew, unless it is over."""
         if not self.expired:
-            self._deadline = self._scope.deadline = trio.current_time() + self._timeout
+            self._deadline = min(trio.current_time() + self._timeout, self._end)
+            self._scope.deadline = self._deadline
 
     @property
     def expired(self) -> bool:

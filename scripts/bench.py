@@ -143,7 +143,7 @@ def patiently(attempt: Callable[[], object], process: subprocess.Popen[bytes]) -
             attempt()
         except OSError:
             if process.poll() is not None or time.monotonic() > end:
-                raise
+                sys.exit(f"bench: a server does not come up: {process.args!r}")
             time.sleep(0.005)
         else:
             return
@@ -246,9 +246,9 @@ def requests(root: Path, effort: float) -> None:
             for name, ours in results.items():
                 target = (">=", 0.6) if clients <= 50 else None
                 figure(f"{name}, requests", ours, bare, "rate", "per second", target=target)
-                figure(f"{name}, p50", ours, bare, "p50", "ms")
-                figure(f"{name}, p99", ours, bare, "p99", "ms")
-                figure(f"{name}, CPU time per request", ours, bare, "cpu", "ms")
+                figure(f"{name}, p50", ours, bare, "p50", "us")
+                figure(f"{name}, p99", ours, bare, "p99", "us")
+                figure(f"{name}, CPU time per request", ours, bare, "cpu", "us")
 
 
 @contextmanager
@@ -282,16 +282,15 @@ def load(server: Server, expected: bytes, clients: int, count: int) -> Measured:
     clock = (~server.pid << 3) | 2  # Linux's clock_getcpuclockid(3), which Python does not have
     used = time.clock_gettime(clock)
     start = time.perf_counter()
-    taken = ask_many(server.path, expected, clients, count)
+    try:
+        taken = ask_many(server.path, expected, clients, count)
+    except OSError as error:
+        sys.exit(f"bench: process {server.pid}, a server, was ended by somebody: {error}")
     rate = count / (time.perf_counter() - start)
     cpu = (time.clock_gettime(clock) - used) / count
     percentiles = statistics.quantiles(taken, n=100)
-    return {
-        "rate": rate,
-        "p50": percentiles[49] * 1000,
-        "p99": percentiles[98] * 1000,
-        "cpu": cpu * 1000,
-    }
+    p50, p99 = percentiles[49], percentiles[98]
+    return {"rate": rate, "p50": p50 * 1e6, "p99": p99 * 1e6, "cpu": cpu * 1e6}
 
 
 def ask_many(path: str, expected: bytes, clients: int, count: int) -> list[float]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import __version__, cli, errors
-from hotenv.cli import build_parser, main
+from hotenv import __version__, commands, errors
+from hotenv.arguments import build_parser
+from hotenv.cli import main
 from hotenv.stdio import reserve_standard_streams
 
 
@@ -26,10 +27,10 @@ def test_an_error_becomes_one_line_and_its_code(
 ) -> None:
     """Whatever a command raises, main returns its code and shows it safely."""
 
-    def fail(_args: object) -> None:
+    def fail() -> None:
         raise error("what\nhappened\x1b[0m")
 
-    monkeypatch.setattr(cli, "_run_dump", fail)
+    monkeypatch.setattr(commands, "dump", fail)
     assert main(["dump"]) == error.exit_code
     assert capfd.readouterr() == ("", "hotenv: what\\nhappened\\x1b[0m\n")
 
@@ -39,10 +40,10 @@ def test_a_mistake_of_ours_is_one_line_too(
 ) -> None:
     """No traceback: its lines could quote values. It says where, and nothing that was in hand."""
 
-    def fail(_args: object) -> None:
+    def fail() -> None:
         raise ValueError("secret")
 
-    monkeypatch.setattr(cli, "_run_dump", fail)
+    monkeypatch.setattr(commands, "dump", fail)
     assert main(["dump"]) == 8
     words = capfd.readouterr().err
     assert "secret" not in words
@@ -52,10 +53,10 @@ def test_a_mistake_of_ours_is_one_line_too(
 def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C is 130 and says nothing."""
 
-    def interrupt(_args: object) -> None:
+    def interrupt() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_run_dump", interrupt)
+    monkeypatch.setattr(commands, "dump", interrupt)
     assert main(["dump"]) == 130
     assert capfd.readouterr() == ("", "")
 
@@ -143,6 +144,6 @@ def test_dump_is_sorted_and_raw(
 ) -> None:
     """NAME=value, as the values are."""
     variables = {"b": "x y", "B": "two\nlines", "A": "", "Ä": "ö"}
-    monkeypatch.setattr(cli, "_ask", lambda _request: variables)
+    monkeypatch.setattr(commands, "_ask", lambda _request: variables)
     assert main(["dump"]) == 0
     assert capfd.readouterr() == ("A=\nB=two\nlines\nb=x y\nÄ=ö\n", "")

@@ -23,10 +23,15 @@ PURE = {
     *("snapshot", "variables"),
 }
 SYSTEM = {
-    *("connections", "folderlock", "linewriter", "marker", "peer", "runtime", "session"),
-    *("signals", "stdio", "watchdog"),
+    *("answer", "clock", "connections", "folderlock", "hardening", "linewriter"),
+    *("lockedmemory", "marker", "peer", "runtime", "session", "signals", "stdio", "watchdog"),
 }
-LAYERS = [{"cli", "__main__"}, {"client", "intake", "launch", "process", "server"}, SYSTEM, PURE]
+LAYERS = [
+    {"cli", "__main__", "arguments", "commands"},
+    {"client", "express", "intake", "launch", "process", "server"},
+    SYSTEM,
+    PURE,
+]
 """From the top. A module imports from its own layer and from those below."""
 
 NO_EFFECTS = {

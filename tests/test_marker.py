@@ -104,6 +104,7 @@ def test_grammar(content: bytes, path_of_socket: str) -> None:
         pytest.param(b"socket=/a\n=x\n", id="no key"),
         pytest.param(b"socket =/a\n", id="a space after the key"),
         pytest.param(b" socket=/a\n", id="a space before the key"),
+        pytest.param(b"socket=/a\nlater =1\n", id="a space after another key"),
         pytest.param(b"\xef\xbb\xbfsocket=/a\n", id="a byte order mark"),
         pytest.param(b"socket=\n", id="no path"),
         pytest.param(b"socket=a.sock\n", id="a relative path"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from hotenv import express
 from hotenv.cli import main
 from processes import HOTENV, Terminal, finish, hotenv, said, serving, wait_until
 
@@ -33,6 +35,23 @@ print(json.dumps({
     "limits": open("/proc/self/limits").read(),
 }))
 """
+
+
+@pytest.fixture(params=["express", "reference"], autouse=True)
+def lane(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """Everything here holds with the express lane and with nothing but the client behind it."""
+    if request.param == "reference":
+        customized = tmp_path_factory.mktemp("site")
+        (customized / "sitecustomize.py").write_text(
+            "import hotenv.express\nhotenv.express.exchange = lambda *_: None\n"
+        )
+        monkeypatch.setenv("PYTHONPATH", str(customized))
+        monkeypatch.setattr(express, "exchange", lambda *_: None)
+    return str(request.param)
 
 
 @pytest.fixture
@@ -76,6 +95,19 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """
 
 
+def test_trio_is_loaded_on_the_long_way_only(
+    session: Path, lane: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The express lane loads none of what takes so long; and the other lane is really the other."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    result = hotenv("run", "--", "true", cwd=session)
+    assert result.returncode == 0
+    modules = {line.rsplit(b"|", 1)[-1].strip() for line in result.stderr.splitlines()}
+    assert b"json" in modules
+    heavy = {b"trio", b"attr", b"dotenv", b"argparse", b"dataclasses", b"typing"}
+    assert (heavy & modules == set()) == (lane == "express")
+
+
 @pytest.mark.parametrize(
     "probe",
     [
@@ -106,6 +138,7 @@ def test_environment_byte_for_byte(folder: Path) -> None:
     inherited = {
         b"PATH": os.environb[b"PATH"],
         b"XDG_RUNTIME_DIR": os.environb[b"XDG_RUNTIME_DIR"],
+        b"PYTHONPATH": os.environb.get(b"PYTHONPATH", b""),
         b"RAW\xff": b"\x80\xff",
         b"A": b"shadowed",
         b"EMPTY": b"",
@@ -115,7 +148,8 @@ def test_environment_byte_for_byte(folder: Path) -> None:
         for locale in ({}, {b"LC_ALL": b"C"}, {b"LC_ALL": b"en_US.ISO-8859-1"}):
             env = inherited | locale
             result = subprocess.run(
-                [*HOTENV, "run", "--", "cat", "/proc/self/environ"],
+                # Not the script: where its path has a space, it is a shell that starts Python.
+                [PYTHON, "-m", "hotenv", "run", "--", "cat", "/proc/self/environ"],
                 cwd=folder,
                 env=env,
                 capture_output=True,
@@ -176,7 +210,7 @@ def test_death_by_signal_is_the_commands(session: Path, signum: int) -> None:
 
 def test_yes_into_head(session: Path) -> None:
     """SIGPIPE has its default back: yes ends when head has enough."""
-    script = f"{' '.join(HOTENV)} run -- yes | head -n 1"
+    script = f"{shlex.join(HOTENV)} run -- yes | head -n 1"
     result = subprocess.run(["sh", "-c", script], cwd=session, capture_output=True, timeout=60)
     assert (result.stdout, result.stderr) == (b"y\n", b"")
 
@@ -194,8 +228,8 @@ def test_nested(session: Path) -> None:
 def test_ctrl_c_reaches_the_command_once(session: Path) -> None:
     """The terminal's Ctrl-C is one SIGINT to one process."""
     count = (
-        "import signal, sys, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: print('caught', flush=True))\n"
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'caught'))\n"
         "print('ready', flush=True)\n"
         "sys.stdin.readline()\n"
     )
@@ -275,7 +309,7 @@ def test_dump_into_a_closed_pipe(session: Path) -> None:
 def test_dump_that_cannot_be_written(session: Path, redirection: str) -> None:
     """Exit code 8: what was asked for was not delivered."""
     result = subprocess.run(
-        ["sh", "-c", f"exec {' '.join(HOTENV)} dump {redirection}"],
+        ["sh", "-c", f"exec {shlex.join(HOTENV)} dump {redirection}"],
         cwd=session,
         capture_output=True,
         timeout=60,
@@ -297,7 +331,7 @@ def answering(folder: Path, path: Path, reply: bytes | None) -> Iterator[None]:
     def answer() -> None:
         connection, _ = listener.accept()
         with connection:
-            while not connection.recv(65536).endswith(b"\n"):
+            while (piece := connection.recv(65536)) and not piece.endswith(b"\n"):
                 pass
             if reply is None:
                 done.wait(60)
@@ -395,6 +429,11 @@ def _wait_for_connection(path: Path) -> None:
     wait_until(connected, "a connection")
 
 
+def _accepts(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as late:
+        return late.connect_ex(path) == 0
+
+
 def test_requests_in_flight_get_their_answer_after_a_signal(folder: Path) -> None:
     """SIGTERM while a client is half way through its request: it is answered all the same."""
     with serving(folder, b"A=1\n", "-q") as server:
@@ -405,14 +444,7 @@ def test_requests_in_flight_get_their_answer_after_a_signal(folder: Path) -> Non
             # Answered in turn: by then the server has taken the first connection too.
             assert hotenv("dump", cwd=folder).returncode == 0
             server.terminate()
-            with socket.socket(socket.AF_UNIX) as late:
-                while True:
-                    try:
-                        late.connect(path)
-                    except OSError:
-                        break  # it does not listen any more
-                    late.close()
-                    late = socket.socket(socket.AF_UNIX)
+            wait_until(lambda: not _accepts(path), "the server to stop listening")
             client.sendall(b'"dump"}\n')
             assert client.recv(100) == b'{"env":{"A":"1"}}\n'
         assert finish(server)[0] == 0

@@ -204,7 +204,7 @@ async def test_success_extends_and_idleness_ends(autojump_clock: MockClock) -> N
             assert await server.ask(DUMP) == RESPONSE
             await trio.lowlevel.checkpoint()
     assert trio.current_time() - start == 3 * 99 + 100
-    assert server.ending is Ending.IDLE
+    assert server.ending is Ending.EXPIRED
 
 
 async def test_connection_without_success_does_not_extend(autojump_clock: MockClock) -> None:
@@ -229,7 +229,7 @@ async def test_expiry_wins_against_a_waiting_request(mock_clock: MockClock) -> N
         await client.send_all(DUMP)
         mock_clock.jump(10)
         assert await receive_all(client) == b""
-    assert server.ending is Ending.IDLE
+    assert server.ending is Ending.EXPIRED
     assert server.log == []
 
 
@@ -343,7 +343,7 @@ async def test_listener_of_the_callers(folder: Path) -> None:
 async def test_serve_returns_when_idle(autojump_clock: MockClock) -> None:
     """serve() returns why it ended."""
     ending = await hotenv.serve(hotenv.Snapshot(), listener=MemoryListener(), timeout=7)
-    assert ending is Ending.IDLE
+    assert ending is Ending.EXPIRED
 
 
 async def test_arguments_that_do_not_fit(folder: Path, runtime: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 
 from hotenv import folderlock
 from hotenv.errors import HotenvError, SessionExistsError, SystemFailureError
-from hotenv.session import claim, refuse_existing
+from hotenv.marker import refuse_existing
+from hotenv.session import claim
 from processes import LIMIT, is_clean
 
 

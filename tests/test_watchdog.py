@@ -71,3 +71,22 @@ async def test_touch_after_the_expiry_does_nothing(mock_clock: MockClock) -> Non
     watchdog.touch()
     assert watchdog.expired
     await watchdog.wait_expired()
+
+
+async def test_max_age_is_not_extended(autojump_clock: MockClock) -> None:
+    """However often it is touched, it ends at its greatest age."""
+    start = trio.current_time()
+    watchdog = Watchdog(10, max_age=25)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watchdog.wait_expired)
+        for _ in range(4):
+            await trio.sleep(6)
+            watchdog.touch()
+    assert trio.current_time() - start == 25
+
+
+async def test_idle_before_max_age(autojump_clock: MockClock) -> None:
+    """A greater age does not lengthen the idle time."""
+    start = trio.current_time()
+    await Watchdog(10, max_age=25).wait_expired()
+    assert trio.current_time() - start == 10
