@@ -111,12 +111,13 @@ def figure(
         sign, limit = target
         aim = f"{sign} {limit:.2f}"
         verdict = "yes" if (median <= limit if sign == "<=" else median >= limit) else "no"
-    our_median, their_median = (
-        f"{statistics.median(part):,.1f}" for part in zip(*pairs, strict=True)
-    )
-    absolute = f"{our_median} to {their_median} {unit}"
+    absolute = " to ".join(brief(statistics.median(part)) for part in zip(*pairs, strict=True))
     spread = f"{low:.2f}..{high:.2f}"
-    print(f"  {label:44}{median:6.2f}  {spread:14}{aim:9}{verdict:9}{absolute}", flush=True)
+    print(f"  {label:44}{median:6.2f}  {spread:14}{aim:9}{verdict:9}{absolute} {unit}", flush=True)
+
+
+def brief(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 @contextmanager
