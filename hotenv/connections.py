@@ -28,15 +28,22 @@ def places_available() -> int:
 
 
 class Connections:
-    """The connections of one server: at most ``places`` between accept and release."""
+    """The connections of one server: at most ``places`` between accept and release.
 
-    def __init__(self, places: int) -> None:
+    Each comes with a scope for its handler to run in, which is cancelled ``limit`` seconds after
+    accept, or when its place is needed while its request is not complete.
+    """
+
+    def __init__(self, places: int, limit: float) -> None:
         self._places = places
+        self._limit = limit
         self._taken = 0
         self._waiting: dict[trio.CancelScope, None] = {}  # without a complete request; oldest first
         self._released = trio.lowlevel.ParkingLot()
 
-    async def accept(self, listener: trio.abc.Listener[trio.abc.Stream]) -> trio.abc.Stream:
+    async def accept(
+        self, listener: trio.abc.Listener[trio.abc.Stream]
+    ) -> tuple[trio.abc.Stream, trio.CancelScope]:
         """The next connection, which takes a place. The handler gives it back (release).
 
         Error handling: waits and tries again when the process or the system has no descriptor
@@ -54,24 +61,23 @@ class Connections:
                 self._drop_oldest()
                 await trio.sleep(_RETRY)
             else:
+                scope = trio.CancelScope(deadline=trio.current_time() + self._limit)
                 self._taken += 1
-                return stream
-
-    def release(self) -> None:
-        """Give a place back."""
-        self._taken -= 1
-        self._released.unpark()
-
-    def expect(self, scope: trio.CancelScope) -> None:
-        """``scope`` is that of a connection whose request has not come; it may be cancelled."""
-        self._waiting[scope] = None
+                self._waiting[scope] = None
+                return stream, scope
 
     def settle(self, scope: trio.CancelScope) -> None:
-        """The request came, or the connection is over: it is not dropped for another."""
+        """The request of this connection is complete: it is not dropped for another."""
         self._waiting.pop(scope, None)
+
+    def release(self, scope: trio.CancelScope) -> None:
+        """Give the place of this connection back."""
+        self.settle(scope)
+        self._taken -= 1
+        self._released.unpark()
 
     def _drop_oldest(self) -> None:
         if self._waiting:
             oldest = next(iter(self._waiting))
-            del self._waiting[oldest]
+            self.settle(oldest)
             oldest.cancel()

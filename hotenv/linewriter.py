@@ -21,6 +21,8 @@ class LineWriter:
     def __init__(self, descriptor: int) -> None:
         """``descriptor`` is not changed and not closed; it may be closed already."""
         self._descriptor = _own_description(descriptor)
+        self._poll = select.poll()
+        self._poll.register(self._descriptor, select.POLLOUT)
         self._dropped = 0
 
     def write(self, line: str) -> None:
@@ -35,11 +37,9 @@ class LineWriter:
         if len(data) > _LONGEST:
             data = data[: _LONGEST - len(_CUT)].decode("utf-8", "ignore").encode() + _CUT
         try:
-            poll = select.poll()
-            poll.register(self._descriptor, select.POLLOUT)
-            ready = poll.poll(0)
+            ready = self._poll.poll(0)
             return bool(ready and ready[0][1] & select.POLLOUT and os.write(self._descriptor, data))
-        except (OSError, ValueError):
+        except OSError:
             return False
 
 

@@ -173,7 +173,7 @@ def check_trust(status: os.stat_result, path: str) -> None:
     if status.st_uid != caller and not (caller == 0 and status.st_uid == sudo_uid()):
         raise SystemFailureError(
             f"{path} belongs to {user(status.st_uid)} and not to you, {user(caller)}: "
-            "hotenv only uses sessions of the user who asks"
+            "hotenv only uses sessions of the user who asks, start one in a folder of yours"
         )
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SystemFailureError(

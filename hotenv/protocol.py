@@ -188,7 +188,7 @@ def _encode(fields: Mapping[str, object]) -> bytes:
 
 def _decode(line: bytes) -> dict[str, object]:
     try:
-        fields = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+        fields = _DECODER.decode(line.decode())
     except (ValueError, RecursionError):
         # "from None": the original quotes what was received.
         raise ArtifactError("the line is not JSON in UTF-8") from None
@@ -207,3 +207,6 @@ def _unique(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     if len(fields) != len(pairs):
         raise ArtifactError("the same field is there twice")
     return fields
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)

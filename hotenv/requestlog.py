@@ -20,4 +20,4 @@ def log_line(when: datetime, request: Request, *, verbose: bool = False) -> str:
         summary = "-"
     else:
         summary = " ".join(request.args if verbose else request.args[:1])
-    return f"{when:%Y-%m-%d %H:%M:%S} {request.command} {printable(summary)}"
+    return f"{when.isoformat(' ', 'seconds')} {request.command} {printable(summary)}"

@@ -47,9 +47,9 @@ def make_runtime_base() -> str:
 
 def _make_private(base: str) -> None:
     status = os.lstat(base)
+    _check_owner(base, status)
     if not stat.S_ISDIR(status.st_mode):
         raise SystemFailureError(f"{base} is not a folder: remove it, or set XDG_RUNTIME_DIR")
-    _check_owner(base, status)
     if stat.S_IMODE(status.st_mode) != PRIVATE_FOLDER:
         os.chmod(base, PRIVATE_FOLDER)
 

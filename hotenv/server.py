@@ -110,7 +110,8 @@ async def hold(
     of each request whose response was sent. ``places`` is how many connections there are at most
     at once, by default what the limit of descriptors allows.
     """
-    server = _Server(response, watchdog, on_request, Connections(places or places_available()))
+    connections = Connections(places or places_available(), EXCHANGE_LIMIT)
+    server = _Server(response, watchdog, on_request, connections)
     endings: list[Ending] = []
 
     def end(why: Ending) -> None:
@@ -162,20 +163,17 @@ class _Server:
     async def listen(self, listener: Listener, requests: trio.Nursery) -> None:
         async with listener:
             while True:
-                stream = await self._connections.accept(listener)
-                requests.start_soon(self._handle, stream)
+                stream, scope = await self._connections.accept(listener)
+                requests.start_soon(self._handle, stream, scope)
 
-    async def _handle(self, stream: trio.abc.Stream) -> None:
-        scope = trio.CancelScope(deadline=trio.current_time() + EXCHANGE_LIMIT)
-        self._connections.expect(scope)
+    async def _handle(self, stream: trio.abc.Stream, scope: trio.CancelScope) -> None:
         try:
             # Broken: the client went away. That is its own affair.
             with scope, suppress(trio.BrokenResourceError):
-                await self._exchange(stream, scope)
+                async with stream:
+                    await self._exchange(stream, scope)
         finally:
-            self._connections.settle(scope)
-            self._connections.release()
-            await trio.aclose_forcefully(stream)
+            self._connections.release(scope)
 
     async def _exchange(self, stream: trio.abc.Stream, scope: trio.CancelScope) -> None:
         try:

@@ -127,12 +127,10 @@ def _publish(directory: int, path: str, socket_path: str, *, force: bool) -> Non
     """Put a marker for ``socket_path`` into the folder, whole and at once."""
     draft = f"{marker.NAME}.{os.path.basename(socket_path).removesuffix('.sock')}"
     with locked_folder(directory, path), attempt(f"write {path}"):
+        _write(draft, directory, socket_path, path)
         try:
-            _write(draft, directory, socket_path, path)
             if force:
-                replaced = _socket_named_in(directory)
-                os.replace(draft, marker.NAME, src_dir_fd=directory, dst_dir_fd=directory)
-                _remove_replaced(replaced)
+                _replace(draft, directory, path)
             else:
                 _link(draft, directory, socket_path, path)
         except FileExistsError:
@@ -146,20 +144,38 @@ def _write(name: str, directory: int, socket_path: str, path: str) -> None:
     """Write the marker under ``name``, and check that clients will trust it under ``path``."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, _PRIVATE_FILE, dir_fd=directory)
-    with open(descriptor, "wb") as file:
-        os.fchmod(descriptor, _PRIVATE_FILE)  # whatever the umask took away
-        file.write(marker.format_marker(socket_path))
     try:
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, _PRIVATE_FILE)  # whatever the umask took away
+            file.write(marker.format_marker(socket_path))
         marker.check_trust(marker.load(name, dir_fd=directory)[0], path)
-    except HotenvError:
+    except BaseException:
         os.unlink(name, dir_fd=directory)
         raise
+
+
+def _replace(draft: str, directory: int, path: str) -> None:
+    """Give the draft its name, and remove the socket of the session that had it."""
+    # A stranger's marker may name another session of ours: that is no order to remove it.
+    replaced = _socket_named_in(directory, trusted=True)
+    try:
+        os.replace(draft, marker.NAME, src_dir_fd=directory, dst_dir_fd=directory)
+    except PermissionError:  # in a folder like /tmp: say whose it is
+        marker.check_trust(os.lstat(marker.NAME, dir_fd=directory), path)
+        raise
+    _remove_replaced(replaced)
 
 
 def _link(draft: str, directory: int, socket_path: str, path: str) -> None:
     """Give the draft its name, if that is free."""
     try:
-        os.link(draft, marker.NAME, src_dir_fd=directory, dst_dir_fd=directory)
+        os.link(
+            draft,
+            marker.NAME,
+            src_dir_fd=directory,
+            dst_dir_fd=directory,
+            follow_symlinks=False,  # whoever owns the folder can put one in the draft's place
+        )
     except OSError as error:
         if error.errno not in _CANNOT_LINK:
             raise
@@ -174,10 +190,13 @@ def _withdraw(directory: int, path: str, socket_path: str) -> None:
             os.unlink(marker.NAME, dir_fd=directory)
 
 
-def _socket_named_in(directory: int) -> str | None:
-    """The socket that the folder's marker names, if it is a marker at all."""
+def _socket_named_in(directory: int, *, trusted: bool = False) -> str | None:
+    """The socket that the folder's marker names, if it is a marker at all (``trusted``: ours)."""
     try:
-        return marker.parse_marker(marker.load(marker.NAME, dir_fd=directory)[1], marker.NAME)
+        status, content = marker.load(marker.NAME, dir_fd=directory)
+        if trusted:
+            marker.check_trust(status, marker.NAME)
+        return marker.parse_marker(content, marker.NAME)
     except HotenvError:
         return None
 

@@ -15,31 +15,28 @@ from hotenv.connections import Connections, places_available
 
 async def test_the_oldest_silent_one_gives_up_its_place() -> None:
     """With all places taken, a newcomer is let in for the one that has been silent longest."""
-    connections = Connections(places=2)
+    connections = Connections(places=2, limit=5)
     listener = MemoryListener()
-    scopes = [trio.CancelScope() for _ in range(3)]
-    for scope in scopes[:2]:
+    scopes = []
+    for _ in range(2):
         listener.connect()
-        await connections.accept(listener)
-        connections.expect(scope)
+        scopes.append((await connections.accept(listener))[1])
     listener.connect()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(connections.accept, listener)
         await wait_all_tasks_blocked()
-        assert [scope.cancel_called for scope in scopes] == [True, False, False]
-        connections.release()
+        assert [scope.cancel_called for scope in scopes] == [True, False]
+        connections.release(scopes[0])
         await wait_all_tasks_blocked()
         assert not nursery.child_tasks
 
 
 async def test_a_complete_request_keeps_its_place() -> None:
     """Whoever is being answered is not dropped; the newcomer waits for a place."""
-    connections = Connections(places=1)
+    connections = Connections(places=1, limit=5)
     listener = MemoryListener()
-    scope = trio.CancelScope()
     listener.connect()
-    await connections.accept(listener)
-    connections.expect(scope)
+    _, scope = await connections.accept(listener)
     connections.settle(scope)
     listener.connect()
     async with trio.open_nursery() as nursery:
@@ -47,7 +44,15 @@ async def test_a_complete_request_keeps_its_place() -> None:
         await wait_all_tasks_blocked()
         assert not scope.cancel_called
         assert len(nursery.child_tasks) == 1
-        connections.release()
+        connections.release(scope)
+
+
+async def test_the_time_of_a_connection(mock_clock: MockClock) -> None:
+    """It runs from accept, whenever the handler comes to run."""
+    listener = MemoryListener()
+    listener.connect()
+    _, scope = await Connections(places=1, limit=5).accept(listener)
+    assert scope.deadline == trio.current_time() + 5
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
@@ -61,9 +66,12 @@ async def test_waits_when_descriptors_run_out(number: int, autojump_clock: MockC
 
     listener = MemoryListener(fail)
     listener.connect()
-    connections = Connections(places=10)
-    scope = trio.CancelScope()
-    connections.expect(scope)
+    connections = Connections(places=10, limit=5)
+    listener.connect()
+    succeed = failures.copy()
+    failures.clear()
+    _, scope = await connections.accept(listener)
+    failures.extend(succeed)
     start = trio.current_time()
     await connections.accept(listener)
     assert failures == []
@@ -78,7 +86,7 @@ async def test_other_errors_of_the_listener_are_raised() -> None:
         raise OSError(errno.EBADF, "closed")
 
     with pytest.raises(OSError, match="closed"):
-        await Connections(places=1).accept(MemoryListener(fail))
+        await Connections(places=1, limit=5).accept(MemoryListener(fail))
 
 
 def test_places_stay_below_the_limit_of_descriptors() -> None:
