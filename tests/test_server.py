@@ -142,7 +142,7 @@ async def test_half_a_request() -> None:
     await during(server, test)
 
 
-async def test_oversized_request() -> None:
+async def test_oversized_request(mock_clock: MockClock) -> None:
     """Over the limit without a newline: refused, and not kept in memory."""
     server = Holding()
 
