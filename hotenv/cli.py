@@ -25,19 +25,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns the exit code (specification, section 12). ``run`` returns only if it fails.
     """
-    reserve_standard_streams()
     try:
+        reserve_standard_streams()
         _run(sys.argv[1:] if argv is None else argv)
     except HotenvError as error:
         say(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
-        return _INTERRUPTED
     except BrokenPipeError:
         return _BROKEN_PIPE
     except Exception as error:
         say(f"internal error: {_whereabouts(error)}: please report it")
         return SystemFailureError.exit_code
+    except (KeyboardInterrupt, BaseExceptionGroup):  # in a group if it came while Trio started
+        return _INTERRUPTED
     return 0
 
 

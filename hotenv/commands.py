@@ -67,7 +67,7 @@ def serve(
 
     serve_in_foreground(
         intake,
-        folder,
+        os.curdir,  # and not its name: that could be another folder's by now
         timeout=timeout,
         max_age=max_age,
         force=force,

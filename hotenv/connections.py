@@ -14,9 +14,11 @@ import resource
 import trio
 
 _SPARE_DESCRIPTORS = 24
+_FEWEST_PLACES = 2  # for somebody who is silent and for somebody who is not
 _MOST_PLACES = 1000
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-_RETRY = 0.05  # seconds until accept is tried again after the system had no descriptor left
+_TURNS = 3  # of the scheduler, until a request that has come already is read
+_RETRY = 0.05  # seconds until accept is tried again, if none of our descriptors became free
 
 
 def places_available() -> int:
@@ -24,7 +26,7 @@ def places_available() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return _MOST_PLACES
-    return max(1, min(_MOST_PLACES, limit - _SPARE_DESCRIPTORS))
+    return max(_FEWEST_PLACES, min(_MOST_PLACES, limit - _SPARE_DESCRIPTORS))
 
 
 class Connections:
@@ -51,15 +53,15 @@ class Connections:
         """
         while True:
             while self._taken >= self._places:
-                self._drop_oldest()
-                await self._released.park()
+                await self._make_room()
             try:
                 stream = await listener.accept()
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
                     raise
                 self._drop_oldest()
-                await trio.sleep(_RETRY)
+                with trio.move_on_after(_RETRY):
+                    await self._released.park()
             else:
                 scope = trio.CancelScope(deadline=trio.current_time() + self._limit)
                 self._taken += 1
@@ -76,8 +78,15 @@ class Connections:
         self._taken -= 1
         self._released.unpark()
 
-    def _drop_oldest(self) -> None:
-        if self._waiting:
+    async def _make_room(self) -> None:
+        for _ in range(_TURNS):
+            await trio.lowlevel.checkpoint()
+        if self._taken >= self._places:
+            self._drop_oldest(keep=1)  # never the newest: its client may be about to speak
+            await self._released.park()
+
+    def _drop_oldest(self, keep: int = 0) -> None:
+        if len(self._waiting) > keep:
             oldest = next(iter(self._waiting))
             self.settle(oldest)
             oldest.cancel()

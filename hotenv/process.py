@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from datetime import datetime
 
 import trio
@@ -52,8 +53,8 @@ def serve_in_foreground(
         watchdog = Watchdog(timeout, max_age)  # the time runs from before anybody can ask
         with termination_signals() as signals, claim(folder, force=force) as session:
             tell(
-                f"serving {_count(intake.variables)} in {folder} until nobody asks for "
-                f"{format_duration(timeout)}{_limit(max_age)}"
+                f"serving {_count(intake.variables)} in {os.path.dirname(session.marker_path)} "
+                f"until nobody asks for {format_duration(timeout)}{_limit(max_age)}"
             )
             return await hold(
                 listen_on(session),

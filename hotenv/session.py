@@ -45,13 +45,18 @@ class Session:
     _identity: tuple[int, int]
 
     def can_be_found(self) -> bool:
-        """Whether the marker still names the socket, and the socket is still the one it was."""
-        with suppress(OSError):
-            return (
-                _identity(self.socket_path) == self._identity
-                and _socket_named_in(self._directory) == self.socket_path
-            )
-        return False
+        """Whether the marker still names the socket, and the socket is still the one it was.
+
+        True also if the system cannot tell, as when no descriptor is left: it may still be so.
+        """
+        try:
+            _, content = marker.load(marker.NAME, dir_fd=self._directory)
+            named = marker.parse_marker(content, marker.NAME)
+            return named == self.socket_path and _identity(named) == self._identity
+        except SystemFailureError:
+            return True
+        except (HotenvError, OSError):
+            return False
 
 
 @contextmanager
@@ -65,8 +70,10 @@ def claim(folder: str, *, force: bool = False) -> Iterator[Session]:
     raises SystemFailureError if the marker could not be removed; the socket is gone then.
     """
     with ExitStack() as undo:
-        folder = os.path.abspath(folder)
-        with attempt(f"open the folder {folder}"):
+        with attempt("tell the current folder"):
+            marker_path = os.path.join(os.path.abspath(folder), marker.NAME)
+        with attempt(f"open the folder of {marker_path}"):
+            # As it was given: "." is the current folder even if another one has its name by now.
             # Held for the whole session: the marker is found again if the folder is renamed.
             directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         undo.callback(os.close, directory)
@@ -77,7 +84,6 @@ def claim(folder: str, *, force: bool = False) -> Iterator[Session]:
             remove_socket = partial(_remove_socket, listener, socket_path, identity)
             undo.callback(remove_socket)
             listener.listen(BACKLOG)
-        marker_path = os.path.join(folder, marker.NAME)
         _publish(directory, marker_path, socket_path, force=force)
         undo.callback(_withdraw, directory, marker_path, socket_path)
         undo.callback(remove_socket)  # once more, for the order of the release: first of all
@@ -150,7 +156,8 @@ def _write(name: str, directory: int, socket_path: str, path: str) -> None:
             file.write(marker.format_marker(socket_path))
         marker.check_trust(marker.load(name, dir_fd=directory)[0], path)
     except BaseException:
-        os.unlink(name, dir_fd=directory)
+        with suppress(OSError):
+            os.unlink(name, dir_fd=directory)
         raise
 
 

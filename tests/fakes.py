@@ -37,6 +37,11 @@ class MemoryListener(trio.abc.Listener[trio.abc.Stream]):
         self._send.send_nowait(server)
         return client
 
+    @property
+    def waiting(self) -> int:
+        """How many connections nobody has accepted."""
+        return self._receive.statistics().current_buffer_used
+
     async def accept(self) -> trio.abc.Stream:
         self._on_accept()
         return await self._receive.receive()

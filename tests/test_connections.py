@@ -79,6 +79,34 @@ async def test_waits_when_descriptors_run_out(number: int, autojump_clock: MockC
     assert 0 < trio.current_time() - start < 1
 
 
+async def test_what_was_dropped_is_used_at_once(autojump_clock: MockClock) -> None:
+    """Without descriptors: the one that is dropped frees one, and nobody waits longer."""
+    exhausted = False
+
+    def fail() -> None:
+        if exhausted:
+            raise OSError(errno.EMFILE, "none left")
+
+    async def handle(scope: trio.CancelScope) -> None:
+        nonlocal exhausted
+        with scope:
+            await trio.sleep_forever()
+        exhausted = False
+        connections.release(scope)
+
+    listener = MemoryListener(fail)
+    connections = Connections(places=10, limit=5)
+    start = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            listener.connect()
+            _, scope = await connections.accept(listener)
+            nursery.start_soon(handle, scope)
+            exhausted = True
+        assert trio.current_time() == start
+        nursery.cancel_scope.cancel()
+
+
 async def test_other_errors_of_the_listener_are_raised() -> None:
     """What is no shortage is not hidden."""
 
@@ -90,10 +118,10 @@ async def test_other_errors_of_the_listener_are_raised() -> None:
 
 
 def test_places_stay_below_the_limit_of_descriptors() -> None:
-    """There are always descriptors left for other things, and at least one place."""
+    """There are always descriptors left for other things, and at least two places."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        for limit, places in ((64, 40), (30, 6), (20, 1)):
+        for limit, places in ((64, 40), (30, 6), (20, 2)):
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
             assert places_available() == places
     finally:

@@ -1,0 +1,167 @@
+"""Commands in forks of a process that has loaded everything: many starts in little time.
+
+As a program it reads one JSON request a line: the command's words, the text for its standard input,
+and a signal that it sends itself at one line of hotenv's code (counted from 1; 0 for never). For
+each it writes two lines: the process id and, when the process and all that it started have ended,
+the exit code, the number of hotenv's lines that it ran, and what it wrote.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import mmap
+import os
+import select
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple, NoReturn, Self
+
+import hotenv
+from hotenv import arguments, envtext, express, hardening, intake, process
+from hotenv.cli import main
+
+LOADED = (arguments, envtext, express, hardening, intake, process)
+"""What the commands import when they come to it."""
+
+LIMIT = 60.0
+"""Seconds until a command that says nothing and does not end is given up."""
+
+_PACKAGE = str(Path(hotenv.__file__).parent)
+_LINES = memoryview(mmap.mmap(-1, 8)).cast("Q")  # shared with the forks
+
+_Trace = Callable[[FrameType, str, object], object]
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    lines: int
+    words: str
+
+
+class ForkServer:
+    """The program, started in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._running = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._running:
+            os.kill(self._running, signal.SIGKILL)
+        self._process.communicate()
+
+    def start(self, *words: str, text: str = "", at: int = 0, signum: int = signal.SIGKILL) -> int:
+        """Start a command; its process id."""
+        assert self._process.stdin is not None
+        print(json.dumps([words, text, at, signum]), file=self._process.stdin, flush=True)
+        self._running = int(self._answer())
+        return self._running
+
+    def end(self) -> Ended:
+        """Wait until the command that was started last has ended, and all that it started."""
+        ended = Ended(*json.loads(self._answer()))
+        self._running = 0
+        return ended
+
+    def run(self, *words: str, text: str = "", at: int = 0, signum: int = signal.SIGKILL) -> Ended:
+        """Start a command and wait for its end."""
+        self.start(*words, text=text, at=at, signum=signum)
+        return self.end()
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+
+# The program
+
+
+def _serve() -> None:
+    arguments.build_parser()  # fills caches
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        words, text, at, signum = json.loads(line)
+        _LINES[0] = 0
+        stdin, text_end = os.pipe()
+        os.write(text_end, text.encode())
+        os.close(text_end)
+        output, stdout = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(output)
+            for descriptor, number in ((stdin, 0), (stdout, 1), (stdout, 2)):
+                os.dup2(descriptor, number)
+            os.close(stdin)
+            os.close(stdout)
+            _become(words, at, signum)
+        os.close(stdin)
+        os.close(stdout)
+        print(pid, flush=True)
+        said = _read(output)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        print(json.dumps([code, _LINES[0], said.decode()]), flush=True)
+
+
+def _read(descriptor: int) -> bytes:
+    """Everything until the last process that could write to it has ended."""
+    said = b""
+    while select.select([descriptor], [], [], LIMIT)[0]:
+        piece = os.read(descriptor, 65536)
+        if not piece:
+            break
+        said += piece
+    else:
+        said += b"Traceback: something of it is still there"
+    os.close(descriptor)
+    return said
+
+
+def _become(words: list[str], at: int, signum: int) -> NoReturn:
+    code = 1
+    measured = sys.gettrace()  # coverage's, if it is measured
+    try:
+        sys.settrace(_signal_at(at, signum))  # type: ignore[arg-type]
+        code = main(words)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.settrace(measured)
+        os._exit(code)
+
+
+def _signal_at(at: int, signum: int) -> _Trace:
+    pid = os.getpid()  # only of this process: its child inherits the trace
+
+    def enter(frame: FrameType, _event: str, _argument: object) -> object:
+        return step if frame.f_code.co_filename.startswith(_PACKAGE) else None
+
+    def step(_frame: FrameType, event: str, _argument: object) -> object:
+        if event == "line" and os.getpid() == pid:
+            _LINES[0] += 1
+            if _LINES[0] == at:
+                os.kill(pid, signum)
+        return step
+
+    return enter
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,103 @@
+"""Signals at random moments in the life of `hotenv serve`, from its first line to its last."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from forkserver import ForkServer
+from hotenv.marker import parse_marker
+from processes import LIMIT, is_clean, wait_until
+
+SHORT_LIFE = ("serve", "-t", "0.01")
+
+
+@pytest.fixture
+def forks(folder: Path) -> Iterator[ForkServer]:
+    """Quick starts in ``folder``."""
+    with ForkServer(folder) as server:
+        yield server
+
+
+def moments(forks: ForkServer, count: int) -> Iterator[int]:
+    """``count`` lines at random of those that a whole life has."""
+    whole = forks.run(*SHORT_LIFE, text="A=1\n")
+    assert whole.code == 0
+    seed = int.from_bytes(os.urandom(4))
+    print(f"random seed {seed}, {whole.lines} lines")
+    generator = random.Random(seed)  # noqa: S311 - to be repeated with the seed
+    return (generator.randint(2, whole.lines) for _ in range(count))  # 1 is the "try:" of main
+
+
+def answer(marker: Path) -> bytes:
+    """What the session of ``marker`` answers, if there is one."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(LIMIT)
+        client.connect(parse_marker(marker.read_bytes(), str(marker)))
+        client.sendall(b'{"command":"dump"}\n')
+        return client.recv(1000)
+    return b""
+
+
+def works(forks: ForkServer, *options: str) -> bool:
+    """Whether a session can be started, used and ended."""
+    pid = forks.start("serve", *options, text="A=2\n")
+    wait_until(lambda: answer(Path(".hotenv")) == b'{"env":{"A":"2"}}\n', "the new session")
+    os.kill(pid, signal.SIGTERM)
+    code, _, words = forks.end()
+    return code == 0 and "Traceback" not in words and not Path(".hotenv").exists()
+
+
+def files(folder: Path, runtime: Path) -> set[Path]:
+    """What sessions have in the marker's and in the runtime folder."""
+    return {*folder.iterdir(), *runtime.glob("hotenv/*")}
+
+
+def test_kill(forks: ForkServer, folder: Path, runtime: Path) -> None:
+    """What kill -9 leaves is a dead session or none: run 4 or 3, serve 10 or 0, --force 0."""
+    codes = set()
+    for moment in moments(forks, 200):
+        before = files(folder, runtime)
+        killed = forks.run(*SHORT_LIFE, text="A=1\n", at=moment)
+        assert "Traceback" not in killed.words
+        assert killed.code == -signal.SIGKILL or (killed.code == 0 and killed.lines < moment)
+        if files(folder, runtime) == before:
+            continue  # it is as if it had never been started
+        run = forks.run("run", "--", "echo", "ran")
+        assert run.words.startswith("hotenv: ")
+        assert run.words.count("\n") == 1
+        codes.add(run.code)
+        if (folder / ".hotenv").exists():
+            refused = forks.run("serve", text="A=2\n")
+            assert (run.code, refused.code) == (4, 10), f"killed at line {moment}"
+            assert works(forks, "--force"), f"killed at line {moment}"
+        else:
+            assert run.code == 3, f"killed at line {moment}"
+            assert works(forks), f"killed at line {moment}"
+    assert codes == {3, 4}
+    for path in files(folder, runtime):
+        assert path.is_socket() or path.name.startswith(".hotenv.")
+
+
+@pytest.mark.parametrize(
+    ("signum", "early"),
+    [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP), (signal.SIGINT, 130)],
+)
+def test_graceful_signal(
+    forks: ForkServer, folder: Path, runtime: Path, signum: int, early: int
+) -> None:
+    """Either it comes before anything was made, or all is cleaned up: nothing is ever left."""
+    codes = set()
+    for moment in moments(forks, 40):
+        ended = forks.run(*SHORT_LIFE, text="A=1\n", at=moment, signum=signum)
+        codes.add(ended.code)
+        assert "Traceback" not in ended.words, f"at line {moment}"
+        assert is_clean(folder, runtime), f"at line {moment}"
+    assert codes == {0, early}
