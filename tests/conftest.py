@@ -12,12 +12,19 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock, trio_test
 
+from users import STRANGER, VICTIM
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     """Run a coroutine test with trio.run, on the clock that it asks for."""
     if inspect.iscoroutinefunction(pyfuncitem.obj):
         pyfuncitem.obj = trio_test(pyfuncitem.obj)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """The same names in each worker of a run for users whose numbers are not."""
+    return {VICTIM: "victim", STRANGER: "stranger"}.get(val) if isinstance(val, int) else None
 
 
 @pytest.fixture
