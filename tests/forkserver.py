@@ -140,7 +140,7 @@ def _become(words: list[str], at: int, signum: int) -> NoReturn:
     try:
         sys.settrace(_signal_at(at, signum))  # type: ignore[arg-type]
         code = main(words)
-    except BaseException:
+    except BaseException:  # noqa: ASYNC103 - this process ends here
         traceback.print_exc()
     finally:
         sys.settrace(measured)

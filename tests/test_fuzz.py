@@ -78,7 +78,10 @@ REQUESTS = st.one_of(
     st.binary(),
     st.binary().map(lambda noise: noise + b"\n"),
     mutated(RUN | st.just(DUMP)),
-    lines(command=st.sampled_from(["dump", "run"]), args=WORDS | st.lists(st.text() | JSON)),
+    lines(
+        command=st.sampled_from(["dump", "run"]),
+        args=WORDS | st.lists(st.text() | JSON, min_size=1),
+    ),
     RUN,
 )
 
@@ -104,7 +107,7 @@ def is_request(line: bytes) -> bool:
     return False
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(st.tuples(REQUESTS, CUTS, st.booleans()), min_size=1, max_size=5))
 def test_requests(clients: list[tuple[bytes, list[int], bool]]) -> None:
     """One line for an answer or none, never INTERNAL; everybody else is served, before and after.

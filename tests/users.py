@@ -120,10 +120,12 @@ def reading(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A server of the victim's that waits for its standard input, and not any more at the end."""
     command = [*as_user(VICTIM), "serve", "--force"]
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE) as process:
-        comm = Path(f"/proc/{process.pid}/comm")
-        wait_until(lambda: comm.read_text() == "hotenv\n", "serve to take its name")
-        yield process
-        process.kill()
+        try:
+            comm = Path(f"/proc/{process.pid}/comm")
+            wait_until(lambda: comm.read_text() == "hotenv\n", "serve to take its name")
+            yield process
+        finally:
+            process.kill()
 
 
 PRIVATE = ["environ", "fd", "maps", "mem"]
@@ -147,5 +149,7 @@ def locked(folder: Path) -> Iterator[None]:
     with acting_as(STRANGER):
         descriptor = os.open(folder, os.O_RDONLY)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-    yield
-    os.close(descriptor)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
