@@ -9,6 +9,7 @@ from typing import NoReturn
 from hotenv import __version__, commands
 from hotenv.durations import DEFAULT_TIMEOUT, format_duration, parse_duration
 from hotenv.errors import UsageError
+from hotenv.formats import FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,11 +121,19 @@ def _add_dump(subparsers: _Subparsers) -> None:
     parser = subparsers.add_parser(
         "dump",
         help="print the environment",
-        description="Print the session's variables as NAME=value lines, sorted by name.",
-        epilog="example: hotenv dump | cut -d= -f1",
+        description="Print the session's variables, sorted by name: as NAME=value lines, which are "
+        "for people, or as another program reads them.",
+        epilog='example: eval "$(hotenv dump --format shell)"',
+    )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="env",
+        metavar="FORMAT",
+        help=f"one of {', '.join(FORMATS)} (default: env)",
     )
     parser.set_defaults(run=_run_dump)
 
 
-def _run_dump(_args: argparse.Namespace) -> None:
-    commands.dump()
+def _run_dump(args: argparse.Namespace) -> None:
+    commands.dump(args.format)

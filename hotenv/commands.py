@@ -21,12 +21,12 @@ def run(words: Sequence[str]) -> None:
     launch.become(words, childenv.overlay(launch.inherited_environment(), variables.items()))
 
 
-def dump() -> None:
-    """Print the session's variables."""
+def dump(form: str) -> None:
+    """Print the session's variables; ``form`` is one of FORMATS."""
+    from hotenv.formats import FORMATS
     from hotenv.stdio import write_output
 
-    lines = (f"{name}={value}\n" for name, value in sorted(_ask(Request("dump")).items()))
-    write_output("".join(lines).encode())
+    write_output(FORMATS[form](_ask(Request("dump"))))
 
 
 def _ask(request: Request) -> dict[str, str]:

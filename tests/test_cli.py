@@ -27,7 +27,7 @@ def test_an_error_becomes_one_line_and_its_code(
 ) -> None:
     """Whatever a command raises, main returns its code and shows it safely."""
 
-    def fail() -> None:
+    def fail(_form: str) -> None:
         raise error("what\nhappened\x1b[0m")
 
     monkeypatch.setattr(commands, "dump", fail)
@@ -40,7 +40,7 @@ def test_a_mistake_of_ours_is_one_line_too(
 ) -> None:
     """No traceback: its lines could quote values. It says where, and nothing that was in hand."""
 
-    def fail() -> None:
+    def fail(_form: str) -> None:
         raise ValueError("secret")
 
     monkeypatch.setattr(commands, "dump", fail)
@@ -53,7 +53,7 @@ def test_a_mistake_of_ours_is_one_line_too(
 def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C is 130 and says nothing."""
 
-    def interrupt() -> None:
+    def interrupt(_form: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "dump", interrupt)
@@ -71,6 +71,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
         (["serve", "-q", "-v"], "not allowed with"),
         (["serve", "--forc"], "--forc"),
         (["dump", "-\x1b"], r"-\x1b"),
+        (["dump", "--format", "yaml"], "dotenv"),
         (["run"], "hotenv run -- COMMAND"),
         (["run", "--"], "hotenv run -- COMMAND"),
         (["run", "--nope", "true"], "--nope"),

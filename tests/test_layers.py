@@ -19,8 +19,8 @@ PACKAGE = Path(hotenv.__file__).parent
 MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py")}
 
 PURE = {
-    *("childenv", "durations", "envtext", "errors", "printable", "protocol", "requestlog"),
-    *("snapshot", "variables"),
+    *("childenv", "durations", "envtext", "errors", "formats", "printable", "protocol"),
+    *("requestlog", "snapshot", "variables"),
 }
 SYSTEM = {
     *("answer", "clock", "connections", "folderlock", "hardening", "linewriter"),
@@ -156,7 +156,9 @@ def test_light_import(module: str) -> None:
     assert loaded(f"import {module}", HEAVY) == (None, "")
 
 
-@pytest.mark.parametrize("module", ["errors", "protocol", "marker", "launch", "childenv"])
+@pytest.mark.parametrize(
+    "module", ["errors", "protocol", "marker", "launch", "childenv", "formats"]
+)
 def test_very_light_import(module: str) -> None:
     """What every client loads does without the slower modules of the standard library too."""
     watched = HEAVY | {"contextlib", "dataclasses", "typing"}

@@ -1,0 +1,419 @@
+"""formats: each gives back every value as it is, or refuses the variable by its name."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hotenv.envtext import parse_dotenv
+from hotenv.errors import SystemFailureError
+from hotenv.formats import FORMATS
+from hotenv.snapshot import Snapshot
+from processes import HOTENV, LIMIT, hotenv, said, serving
+
+SECRET = "s3cret"
+
+_TOKENS = [
+    *("A", "export", "export ", "'", "''", '"', "\\", "\\'", "\\n", "#", " ", " #", "\t", "\n"),
+    *("\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\xa0", "\u2028", "\ufeff", "$", "${", "{", "}"),
+    *("${A}", "${A:-x}", "${}", "${:-", "${=:-$}{", ":", ":-", "=", "`", "$(", ")", "!", "~", "*"),
+    *("é", "\U0001f600", "\x01", "\x7f"),
+]
+_CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+_VALUES = st.text(_CHARACTERS) | st.lists(st.sampled_from(_TOKENS), max_size=8).map("".join)
+_NAMES = _VALUES.map(lambda text: text.replace("=", "")).filter(bool)
+_SHELL_NAMES = st.from_regex("V_[A-Za-z0-9_]{0,3}", fullmatch=True)
+
+
+def encode(form: str, variables: Mapping[str, str]) -> str:
+    """``variables`` in ``form``, as text."""
+    return FORMATS[form](Snapshot(variables)).decode()
+
+
+def refusal(form: str, name: str, value: str) -> str:
+    """The message with which ``form`` refuses the variable, among others that it can hold."""
+    with pytest.raises(SystemFailureError) as caught:
+        FORMATS[form](Snapshot({"A": "1", name: value, "ZZ": "2"}))
+    message = str(caught.value)
+    assert f"--format {form} cannot hold {name}: " in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("env", "A=\nB=it's\nÄ=two\nlines\n"),
+        ("dotenv", "A=''\nB='it\\'s'\nÄ='two\nlines'\n"),
+        ("json", '{"A": "", "B": "it\'s", "Ä": "two\\nlines"}\n'),
+        ("null", "A=\0B=it's\0Ä=two\nlines\0"),
+    ],
+)
+def test_the_same_variables(form: str, text: str) -> None:
+    """Sorted by name, in UTF-8, whatever order they came in."""
+    assert encode(form, {"Ä": "two\nlines", "B": "it's", "A": ""}) == text
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [("shell", "export A=''\nexport B='it'\\''s #1'\n"), ("docker", "A=\nB=it's #1\n")],
+)
+def test_the_same_variables_for_narrower_formats(form: str, text: str) -> None:
+    """The same for the formats that do not take every name or value."""
+    assert encode(form, {"B": "it's #1", "A": ""}) == text
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_nothing(form: str) -> None:
+    """No variables are no lines, and an empty object."""
+    assert encode(form, {}) == ("{}\n" if form == "json" else "")
+
+
+@given(st.dictionaries(_NAMES, _VALUES))
+def test_json_holds_everything(variables: dict[str, str]) -> None:
+    """What comes out is one line, and the same variables."""
+    text = encode("json", variables)
+    assert text.index("\n") == len(text) - 1
+    assert json.loads(text) == variables
+
+
+@given(st.dictionaries(_NAMES, _VALUES))
+def test_null_holds_everything(variables: dict[str, str]) -> None:
+    """Each NUL ends a variable, whose name ends at the first equals sign."""
+    *entries, rest = encode("null", variables).split("\0")
+    assert rest == ""
+    assert dict(entry.split("=", 1) for entry in entries) == variables
+
+
+# dotenv
+
+
+@settings(max_examples=500)
+@given(
+    st.dictionaries(_NAMES, _VALUES, min_size=1, max_size=4),
+    st.dictionaries(_NAMES | st.just(""), _VALUES),
+)
+def test_dotenv_round_trip(variables: dict[str, str], environ: dict[str, str]) -> None:
+    """What is dumped is served as it was, with interpolation, whatever serve's environment is."""
+    try:
+        text = encode("dotenv", variables)
+    except SystemFailureError:
+        assert any("'" in name for name in variables)
+        return
+    contents = parse_dotenv(text.encode(), {**environ, "": "x", "A": "y", "$": "z"})
+    assert contents.snapshot == variables
+    assert contents.warnings == ()
+    assert encode("dotenv", contents.snapshot) == text
+
+
+def test_dotenv_takes_every_value() -> None:
+    """No value is refused, and none changes on its way."""
+    values = ["".join(parts) for parts in itertools.product(_TOKENS, repeat=2)]
+    variables = {"A": "y", **{f"V{number}": value for number, value in enumerate(values)}}
+    text = encode("dotenv", variables)
+    assert parse_dotenv(text.encode(), {"A": "n", "": "n"}).snapshot == variables
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        pytest.param("A", "A", id="plain"),
+        pytest.param("a.b-c", "a.b-c", id="no shell's name"),
+        pytest.param("export", "export", id="a word of the grammar"),
+        pytest.param("export A", "'export A'", id="a prefix that is part of it"),
+        pytest.param(" A ", "' A '", id="blanks around it"),
+        pytest.param("A\nB", "'A\nB'", id="a newline"),
+        pytest.param("\u2028", "'\u2028'", id="white space of another script"),
+        pytest.param("#A", "'#A'", id="a comment"),
+        pytest.param("A#B", "'A#B'", id="a comment at its end"),
+        pytest.param('"A"', '"A"', id="double quotes"),
+        pytest.param('"A B"', "'\"A B\"'", id="double quotes and a blank"),
+        pytest.param("A'B'", "A'B'", id="quotes that do not begin it"),
+        pytest.param("\ufeffA", "'\ufeffA'", id="a byte order mark"),
+        pytest.param("${A}", "${A}", id="a name that looks like a value"),
+        pytest.param("\\", "\\", id="a backslash"),
+    ],
+)
+def test_dotenv_names(name: str, written: str) -> None:
+    """A name is in quotes if it has to be, and comes back."""
+    text = encode("dotenv", {name: "x"})
+    assert text == f"{written}='x'\n"
+    assert parse_dotenv(text.encode(), {}).snapshot == {name: "x"}
+
+
+@pytest.mark.parametrize("name", ["'A'", "A B'", "it's #1", "A\n'", "\ufeff'"])
+def test_dotenv_refuses(name: str) -> None:
+    """The only names refused are those that need quotes and have one."""
+    assert SECRET not in refusal("dotenv", name, SECRET)
+
+
+# docker
+
+
+def by_docker(data: bytes) -> dict[str, str]:
+    """What docker's parser makes of an env file (pkg/kvfile, with Go's bufio.ScanLines)."""
+    variables = {}
+    for number, line in enumerate(data.split(b"\n")[:-1]):
+        assert len(line) < 65536, "token too long"
+        text = line.removesuffix(b"\r").decode()
+        if not number:
+            text = text.removeprefix("\ufeff")
+        text = text.lstrip("\t\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000")
+        if not text or text.startswith("#"):
+            continue
+        name, equals, value = text.partition("=")
+        assert equals, "looked up in the environment"
+        assert name, "no variable name"
+        assert not {" ", "\t"} & set(name), "contains whitespaces"
+        variables[name] = value
+    return variables
+
+
+@settings(max_examples=300)
+@given(st.dictionaries(_SHELL_NAMES | _NAMES, _VALUES, max_size=2))
+def test_docker_round_trip(variables: dict[str, str]) -> None:
+    """What is not refused is what docker's parser reads."""
+    try:
+        data = FORMATS["docker"](variables)
+    except SystemFailureError:
+        return
+    assert by_docker(data) == variables
+
+
+@pytest.mark.parametrize(
+    "value", ["", " a ", "#a", "a #b", "'a'", '"a"', "a\\nb", "${A}", "a=b", "a\rb", "\u2028"]
+)
+def test_docker_takes(value: str) -> None:
+    """Quotes, blanks, signs of comments and of interpolation are nothing special."""
+    assert by_docker(FORMATS["docker"]({"A": value, "B": "1"})) == {"A": value, "B": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("PEM", f"{SECRET}\n{SECRET}", "more than one line"),
+        ("CR", f"{SECRET}\r", "carriage return"),
+        ("A B", SECRET, "white space"),
+        (" A", SECRET, "white space"),
+        ("A\n", SECRET, "white space"),
+        ("\u3000A", SECRET, "white space"),
+        ("#A", SECRET, "begin with '#'"),
+        ("\ufeffA", SECRET, "begin with"),
+        ("BIG", "ß" * 32766, "over 65535 bytes"),
+    ],
+)
+def test_docker_refuses(name: str, value: str, reason: str) -> None:
+    """What would come out changed, or not at all, is refused."""
+    message = refusal("docker", name, value)
+    assert reason in message
+    assert value not in message
+    assert SECRET not in message
+
+
+def test_docker_longest_line() -> None:
+    """A line of 65535 bytes is taken, in bytes and not in characters."""
+    variables = {"BIG": "ß" * 32765 + "x"}
+    assert by_docker(FORMATS["docker"](variables)) == variables
+
+
+# shell
+
+ORDINARY = [
+    *("PATH", "HOME", "IFS", "PS1", "PS4", "ENV", "BASH_ENV", "CDPATH", "LANG", "LC_ALL"),
+    *("PWD", "OLDPWD", "TERM", "USER", "LOGNAME", "SHELL", "HISTFILE", "NULLCMD", "PROMPT"),
+    *("POSIXLY_CORRECT", "FPATH", "MANPATH", "MAILPATH", "PROMPT_COMMAND", "REPLY", "OPTARG"),
+    *("if", "do", "done", "in", "function", "time", "export", "eval", "select", "coproc", "end"),
+]
+"""Names that mean something to a shell and can be set all the same."""
+
+SHELLS = {
+    "sh": ["sh"],
+    "dash": ["dash"],
+    "bash": ["bash", "--norc"],
+    "bash --posix": ["bash", "--posix"],
+    "zsh": ["zsh", "-f"],
+    "zsh -o rcquotes": ["zsh", "-f", "-o", "rcquotes"],
+}
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> list[str]:
+    """How a real shell is started, without anybody's settings."""
+    command = SHELLS[request.param]
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    return command
+
+
+def exported(
+    shell: Sequence[str], variables: Mapping[str, str], locale: str = "C.UTF-8"
+) -> dict[bytes, bytes]:
+    """The environment of a command after the shell has evaluated ``variables``."""
+    env = shutil.which("env")
+    assert env
+    result = subprocess.run(
+        [*shell, "-c", 'eval "$(cat)"\n"$0" -0', env],
+        input=FORMATS["shell"](variables),
+        env={"PATH": os.environ["PATH"], "LC_ALL": locale},
+        capture_output=True,
+        timeout=LIMIT,
+    )
+    assert result.returncode == 0, result.stderr
+    entries = result.stdout.split(b"\0")[:-1]
+    return dict(entry.split(b"=", 1) for entry in entries)
+
+
+def as_bytes(variables: Mapping[str, str]) -> dict[bytes, bytes]:
+    """``variables`` as an environment has them."""
+    return {name.encode(): value.encode() for name, value in variables.items()}
+
+
+_SPECIAL = ["'", '"', "\\", "$", "`", "$(exit 9)", "\n", "\r", "\t", "!", "#", "~", " ", "a", ";"]
+_RANGES = [(1, 0x500), (0x2000, 0x2100), (0xFE00, 0x10000), (0x1F600, 0x1F650)]
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_shell_takes_every_value(shell: list[str], locale: str) -> None:
+    """All that a shell could obey is data, and so are its own internal marks."""
+    values = ["".join(parts) for parts in itertools.product(_SPECIAL, repeat=3)]
+    values += ["".join(map(chr, range(*each))) for each in _RANGES]
+    variables = {f"V_{number}": value for number, value in enumerate(values)}
+    assert as_bytes(variables).items() <= exported(shell, variables, locale).items()
+
+
+@settings(max_examples=20, deadline=None)
+@given(variables=st.dictionaries(_SHELL_NAMES, _VALUES, min_size=1))
+@pytest.mark.parametrize("command", SHELLS.values(), ids=SHELLS)
+def test_shell_round_trip(command: list[str], variables: dict[str, str]) -> None:
+    """Whatever a value is, a command that the shell starts has it."""
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    assert as_bytes(variables).items() <= exported(command, variables).items()
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_shell_ordinary_names(shell: list[str], name: str) -> None:
+    """A name that a shell knows can be set too, and what comes after it is set as well."""
+    variables = {name: "a b/$(exit 9)", "zz": "it's"}
+    assert as_bytes(variables).items() <= exported(shell, variables).items()
+
+
+def test_shell_numbers(shell: list[str]) -> None:
+    """What a shell takes for arithmetic is taken as a plain number."""
+    variables = dict.fromkeys(["COLUMNS", "LINES", "HISTSIZE", "OPTIND", "TMOUT", "SHLVL"], "7")
+    after = exported(shell, {**variables, "zz": "it's"})
+    del variables["SHLVL"]  # some shells count it on
+    assert as_bytes(variables).items() <= after.items()
+    assert after[b"zz"] == b"it's"
+
+
+@pytest.mark.parametrize("name", ["COLUMNS", "SHLVL", "OPTIND", "TMOUT"])
+@pytest.mark.parametrize("value", [f"a[$({SECRET})]", "", "07", "1 ", "\u0661", "-1", "9" * 10])
+def test_shell_refuses_no_number(name: str, value: str) -> None:
+    """Anything but a plain number is refused there: bash would run a command in it."""
+    message = refusal("shell", name, value)
+    assert "it is a number" in message
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize("name", ["RANDOM", "HISTCMD", "UID", "PPID", "USERNAME", "path", "status"])
+def test_shell_refuses_its_own(name: str) -> None:
+    """A name that some shell keeps for itself is refused, whatever the value."""
+    assert "a shell's own" in refusal("shell", name, "7")
+
+
+@pytest.mark.parametrize(
+    "name", ["$(exit 9)", "A B", "A-B", "a.b", "1A", "É", "A\n", "A;B", "A'", "-A", "A[0]", "A+"]
+)
+def test_shell_refuses_names(name: str) -> None:
+    """What is no name to every shell is refused, and could have been a command."""
+    message = refusal("shell", name, SECRET)
+    assert "no shell takes such a name" in message
+    assert SECRET not in message
+
+
+@given(_NAMES | _SHELL_NAMES, _VALUES)
+def test_shell_never_lets_a_name_out(name: str, value: str) -> None:
+    """Whatever is not refused begins with a plain assignment."""
+    try:
+        text = encode("shell", {name: value})
+    except SystemFailureError:
+        return
+    assert name.isascii()
+    assert name.isidentifier()
+    assert text.startswith(f"export {name}='")
+    assert text.endswith("'\n")
+
+
+# As processes
+
+TEXT = """
+A='it\\'s "one"\\ntwo'
+B='$(exit 9) `exit 9` \\\\ ${=:-$}{A} #'
+C='x\r
+'
+EMPTY=
+"""
+VALUES = {"A": 'it\'s "one"\\ntwo', "B": "$(exit 9) `exit 9` \\ ${A} #", "C": "x\r\n", "EMPTY": ""}
+
+
+def test_dump_serve_dump(folder: Path) -> None:
+    """A session that is made from the dump of another one has the same variables."""
+    below = folder / "below"
+    below.mkdir()
+    with serving(folder, TEXT.encode(), "-q"):
+        first = hotenv("dump", "--format", "dotenv", cwd=folder)
+        with serving(below, first.stdout, "-q"):
+            second = hotenv("dump", "--format", "dotenv", cwd=below)
+            null = hotenv("dump", "--format", "null", cwd=below)
+    assert first.stderr == b""
+    assert second.stdout == first.stdout
+    assert null.stdout == b"".join(b"%s=%s\0" % pair for pair in as_bytes(VALUES).items())
+
+
+def test_eval(shell: list[str], folder: Path) -> None:
+    """The command that the README shows sets and exports the variables."""
+    script = 'eval "$("$@" dump --format shell)"\nenv -0'
+    with serving(folder, TEXT.encode(), "-q"):
+        result = subprocess.run(
+            [*shell, "-c", script, "shell", *HOTENV],
+            cwd=folder,
+            capture_output=True,
+            timeout=LIMIT,
+        )
+    assert result.stderr == b""
+    entries = set(result.stdout.split(b"\0"))
+    assert {b"%s=%s" % pair for pair in as_bytes(VALUES).items()} <= entries
+
+
+def test_null_for_other_tools(folder: Path) -> None:
+    """xargs -0 takes it apart as it was put together, and env -0 prints the same."""
+    with serving(folder, TEXT.encode(), "-q"):
+        dump = hotenv("dump", "--format", "null", cwd=folder).stdout
+        env = hotenv("run", "--", "env", "-0", cwd=folder).stdout
+    again = subprocess.run(
+        ["xargs", "-0", "-n", "1", "printf", "%s\\0"],
+        input=dump,
+        capture_output=True,
+        timeout=LIMIT,
+    )
+    assert again.stdout == dump
+    assert set(dump.split(b"\0")) <= set(env.split(b"\0"))
+
+
+@pytest.mark.parametrize("form", ["shell", "docker"])
+def test_refused_as_a_process(form: str, folder: Path) -> None:
+    """Exit code 8, one line that names the variable safely, and nothing of the rest."""
+    with serving(folder, b"A=1\n'B\nC'='s3cret'\n", "-q"):
+        result = hotenv("dump", "--format", form, cwd=folder)
+    assert result.returncode == 8
+    assert f"--format {form} cannot hold B\\nC: " in said(result)
+    assert SECRET not in said(result)
