@@ -2,7 +2,8 @@
 
 Rules of the game:
 
-1. A format gives back every value as it is, or refuses the variable by its name: all or nothing.
+1. Who reads a format gets back every value as it was, or the format refuses a variable by its name,
+   and all the others with it. Only ``env`` is for people, and promises nothing.
 2. The order is that of the names.
 3. No message contains a value.
 """
@@ -40,7 +41,7 @@ _SHELLS_OWN = {
     *("signals", "status", "sysparams", "termcap", "terminfo", "userdirs", "usergroups", "watch"),
     *("widgets", "zsh_eval_context", "zsh_scheduled_events"),
 }
-"""Names that sh, dash, bash or zsh does not set and export as it is told."""
+"""Names that sh, dash, bash or zsh does not set and export as it is told. (``_`` is harmless.)"""
 
 _SHELLS_NUMBERS = {
     *("COLUMNS", "FUNCNEST", "HISTSIZE", "KEYTIMEOUT", "LINES", "LISTMAX", "MAILCHECK", "OPTIND"),

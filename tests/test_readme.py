@@ -14,6 +14,7 @@ import pytest
 
 import hotenv as package
 from hotenv import errors
+from hotenv.formats import FORMATS
 from processes import HOTENV, LIMIT, Terminal, hotenv, is_clean, serving
 
 README = (Path(__file__).parent.parent / "README.rst").read_text()
@@ -111,6 +112,13 @@ def test_classic_mistake(shop: Path) -> None:
     """The shell that hotenv is typed into puts in what it has, which is nothing."""
     with serving(shop, b"GREETING=hello\n"):
         play(block("classic mistake"), shop)
+
+
+def test_formats(shop: Path) -> None:
+    """Each format is shown, and gives what is shown."""
+    assert set(re.findall(r"--format (\w+)", block("formats"))) == set(FORMATS)
+    with serving(shop, b"GREETING='it\\'s \"me\"'\n"):
+        play(block("formats"), shop)
 
 
 def test_trio_example(shop: Path, runtime: Path) -> None:
