@@ -13,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hotenv.client import fetch as fetch
     from hotenv.client import fetch_sync as fetch_sync
+    from hotenv.composition import ChildEnvironment as ChildEnvironment
+    from hotenv.composition import Composition as Composition
+    from hotenv.composition import compose as compose
     from hotenv.errors import ArtifactError as ArtifactError
     from hotenv.errors import HotenvError as HotenvError
     from hotenv.errors import InputError as InputError
@@ -30,6 +33,8 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "ArtifactError": "errors",
+    "ChildEnvironment": "composition",
+    "Composition": "composition",
     "Ending": "server",
     "HotenvError": "errors",
     "InputError": "errors",
@@ -40,6 +45,7 @@ _HOMES = {
     "SystemFailureError": "errors",
     "UnreachableError": "errors",
     "UsageError": "errors",
+    "compose": "composition",
     "fetch": "client",
     "fetch_sync": "client",
     "serve": "server",

@@ -19,8 +19,8 @@ PACKAGE = Path(hotenv.__file__).parent
 MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py")}
 
 PURE = {
-    *("childenv", "durations", "envtext", "errors", "formats", "printable", "protocol"),
-    *("requestlog", "snapshot", "variables"),
+    *("childenv", "composition", "durations", "envtext", "errors", "formats", "printable"),
+    *("protocol", "requestlog", "selection", "snapshot", "variables", "wellknown"),
 }
 SYSTEM = {
     *("answer", "clock", "connections", "folderlock", "hardening", "linewriter"),
@@ -36,7 +36,7 @@ LAYERS = [
 
 NO_EFFECTS = {
     *("__future__", "attrs", "collections", "collections.abc", "dotenv.parser"),
-    *("dotenv.variables", "io", "json", "math", "re", "types"),
+    *("dotenv.variables", "fnmatch", "io", "json", "math", "re", "types"),
 }
 """What pure modules may import, beside each other: nothing that reaches the outside."""
 
@@ -180,6 +180,7 @@ def run(*args: str) -> str:
         pytest.param(["serve", "-q", "-v"], 2, id="quiet and verbose"),
         pytest.param(["serve", "-t", "0"], 2, id="no duration"),
         pytest.param(["run", "--"], 2, id="nothing to run"),
+        pytest.param(["run", "--isolated", "--define", "A", "true"], 2, id="no definition"),
     ],
 )
 def test_light_commands(args: list[str], code: int) -> None:
