@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from typing import NoReturn
 
 from hotenv import __version__, commands
 from hotenv.durations import DEFAULT_TIMEOUT, format_duration, parse_duration
-from hotenv.errors import UsageError
+from hotenv.errors import UsageError, attempt
 from hotenv.formats import FORMATS
 
 TYPE_CHECKING = False
@@ -100,21 +101,108 @@ def _run_serve(args: argparse.Namespace) -> None:
 def _add_run(subparsers: _Subparsers) -> None:
     parser = subparsers.add_parser(
         "run",
-        usage="hotenv run [-h] [--] COMMAND [ARG ...]",
+        usage="hotenv run [OPTIONS] [--] COMMAND [ARG ...]",
+        argument_default=argparse.SUPPRESS,  # what is not asked for does not load the composition
         help="run a command with the environment",
         description="Become COMMAND, with the session's variables on top of the environment.",
         epilog="example: hotenv run -- sh -c 'echo \"$NAME\"'  (without sh -c, your shell would "
         "put in $NAME before hotenv runs)",
     )
+    _add_selection(parser)
+    parser.add_argument(
+        "--no-override",
+        action="store_false",
+        dest="override",
+        help="leave alone what is set already, be it empty",
+    )
+    parser.add_argument(
+        "--isolated",
+        action="store_true",
+        help="pass on only what is essential (PATH, HOME, LANG, ...) instead of the whole "
+        "environment",
+    )
+    parser.add_argument(
+        "--pass",
+        action="append",
+        type=_text,
+        dest="passed",
+        metavar="NAME",
+        help="pass this on too: a name, a pattern, or @net (proxies), @tls (certificates), "
+        "@ssh-agent, @xdg; may be repeated",
+    )
+    parser.add_argument(
+        "--define",
+        action="append",
+        type=_definition,
+        dest="defined",
+        metavar="NAME=VALUE",
+        help="set what is not secret, over the session; may be repeated",
+    )
+    parser.add_argument(
+        "--bin",
+        action="append",
+        type=_folder,
+        dest="bins",
+        metavar="DIR",
+        help="put this folder in front of PATH; may be repeated",
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="run nothing: print the names that the command would get, where each is from, and "
+        "why what was asked for is absent (it asks the session as 'hotenv dump' does)",
+    )
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(run=_run_run)
 
 
+def _add_selection(parser: _Parser) -> None:
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="PATTERN",
+        help="take only the session's variables that match (NAME, 'AWS_*'); may be repeated",
+    )
+    parser.add_argument(
+        "--except",
+        action="append",
+        dest="excluded",
+        metavar="PATTERN",
+        help="leave out the session's variables that match; may be repeated",
+    )
+
+
+def _text(word: str) -> str:
+    """``word`` as UTF-8 says it, whatever the locale: what it means in an environment is bytes."""
+    return os.fsencode(word).decode("utf-8", "surrogateescape")
+
+
+def _definition(word: str) -> tuple[str, str]:
+    name, equals, value = _text(word).partition("=")
+    if not equals:
+        raise UsageError("--define takes NAME=VALUE")  # and does not show what may be a value
+    return name, value
+
+
+def _folder(word: str) -> str:
+    if not word:
+        raise UsageError("--bin takes a folder, not an empty word")
+    with attempt("tell the current folder"):
+        return _text(os.path.abspath(word))
+
+
 def _run_run(args: argparse.Namespace) -> None:
-    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    options = vars(args)
+    del options["run"]
+    words, explain = options.pop("words"), options.pop("explain", False)
+    if words[:1] == ["--"]:
+        words = words[1:]
     if not words:
         raise UsageError("run needs a command: hotenv run -- COMMAND [ARG ...]")
-    commands.run(words)
+    if options or explain:
+        commands.run_composed(words, options, explain=explain)
+    else:
+        commands.run(words)
 
 
 def _add_dump(subparsers: _Subparsers) -> None:
@@ -132,8 +220,9 @@ def _add_dump(subparsers: _Subparsers) -> None:
         metavar="FORMAT",
         help=f"one of {', '.join(FORMATS)} (default: env)",
     )
-    parser.set_defaults(run=_run_dump)
+    _add_selection(parser)
+    parser.set_defaults(run=_run_dump, only=[], excluded=[])
 
 
 def _run_dump(args: argparse.Namespace) -> None:
-    commands.dump(args.format)
+    commands.dump(args.format, only=args.only, excluded=args.excluded)

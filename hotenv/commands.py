@@ -10,7 +10,8 @@ from hotenv.protocol import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
 
 def run(words: Sequence[str]) -> None:
@@ -21,12 +22,36 @@ def run(words: Sequence[str]) -> None:
     launch.become(words, childenv.overlay(launch.inherited_environment(), variables.items()))
 
 
-def dump(form: str) -> None:
-    """Print the session's variables; ``form`` is one of FORMATS."""
+def run_composed(words: Sequence[str], options: Mapping[str, Any], *, explain: bool) -> None:
+    """Become ``words`` in an environment that is composed as ``options`` say. Does not return.
+
+    ``options`` are the fields of a Composition. With ``explain``, print how it is composed instead:
+    the session is asked as ``dump`` does, for no command gets its variables.
+    """
+    from hotenv import launch
+    from hotenv.composition import Composition, compose
+
+    composition = Composition(**options)
+    variables = _ask(Request("dump") if explain else Request("run", words))
+    child = compose(composition, launch.inherited_environment(), variables)
+    if not explain:
+        launch.become(words, child.variables)
+    from hotenv.stdio import write_output
+
+    write_output(child.explanation().encode())
+
+
+def dump(form: str, *, only: Sequence[str] = (), excluded: Sequence[str] = ()) -> None:
+    """Print the session's variables, or those that the patterns select; ``form``: see FORMATS."""
     from hotenv.formats import FORMATS
     from hotenv.stdio import write_output
 
-    write_output(FORMATS[form](_ask(Request("dump"))))
+    variables = _ask(Request("dump"))
+    if only or excluded:
+        from hotenv.selection import select
+
+        variables = select(variables, only, excluded)
+    write_output(FORMATS[form](variables))
 
 
 def _ask(request: Request) -> dict[str, str]:

@@ -27,7 +27,7 @@ def test_an_error_becomes_one_line_and_its_code(
 ) -> None:
     """Whatever a command raises, main returns its code and shows it safely."""
 
-    def fail(_form: str) -> None:
+    def fail(_form: str, **_options: object) -> None:
         raise error("what\nhappened\x1b[0m")
 
     monkeypatch.setattr(commands, "dump", fail)
@@ -40,7 +40,7 @@ def test_a_mistake_of_ours_is_one_line_too(
 ) -> None:
     """No traceback: its lines could quote values. It says where, and nothing that was in hand."""
 
-    def fail(_form: str) -> None:
+    def fail(_form: str, **_options: object) -> None:
         raise ValueError("secret")
 
     monkeypatch.setattr(commands, "dump", fail)
@@ -53,7 +53,7 @@ def test_a_mistake_of_ours_is_one_line_too(
 def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C is 130 and says nothing."""
 
-    def interrupt(_form: str) -> None:
+    def interrupt(_form: str, **_options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "dump", interrupt)
@@ -75,6 +75,13 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
         (["run"], "hotenv run -- COMMAND"),
         (["run", "--"], "hotenv run -- COMMAND"),
         (["run", "--nope", "true"], "--nope"),
+        (["run", "--isolated"], "hotenv run -- COMMAND"),
+        (["run", "--only"], "--only"),
+        (["run", "--define", "A", "true"], "--define takes NAME=VALUE"),
+        (["run", "--define", "=x", "true"], "an empty name"),
+        (["run", "--bin", "", "true"], "--bin takes a folder"),
+        (["run", "--bin", "a:b", "true"], "':'"),
+        (["run", "--pass", "@x", "true"], "@net, @tls, @ssh-agent, @xdg"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -119,12 +126,47 @@ def test_defaults_of_serve() -> None:
         (["x", "-h", "--version"], ["x", "-h", "--version"]),
         (["--", "--", "x"], ["--", "--", "x"]),
         (["", "x"], ["", "x"]),
+        (["--only", "A", "--", "x", "--only", "B"], ["--", "x", "--only", "B"]),
+        (["--only", "A", "x", "--only", "B"], ["x", "--only", "B"]),
+        (["--isolated", "x", "--", "--isolated"], ["x", "--", "--isolated"]),
+        (["--define", "A=--", "--", "x"], ["--", "x"]),
     ],
     ids=str,
 )
 def test_words_of_run(words: list[str], command: list[str]) -> None:
     """argparse touches nothing from the first word that is no option."""
     assert build_parser().parse_args(["run", *words]).words == command
+
+
+def test_options_of_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options become the fields of a composition: only those that were given, folders absolute."""
+    asked: list[object] = []
+    monkeypatch.setattr(commands, "run", lambda words: asked.append(words))
+    monkeypatch.setattr(
+        commands, "run_composed", lambda words, options, explain: asked.append((options, explain))
+    )
+    for line in [
+        "x --isolated",
+        "--isolated -- x",
+        "--explain x",
+        "--only A --only=B* --except C --no-override x",
+        "--pass @net --pass D --define E=f=g --define H= --bin b --bin /c/../d x",
+    ]:
+        assert main(["run", *line.split()]) == 0
+    assert asked == [
+        ["x", "--isolated"],
+        ({"isolated": True}, False),
+        ({}, True),
+        ({"only": ["A", "B*"], "excluded": ["C"], "override": False}, False),
+        (
+            {
+                "passed": ["@net", "D"],
+                "defined": [("E", "f=g"), ("H", "")],
+                "bins": [f"{folder}/b", "/d"],
+            },
+            False,
+        ),
+    ]
 
 
 def test_standard_streams_are_reserved() -> None:
@@ -148,3 +190,17 @@ def test_dump_is_sorted_and_raw(
     monkeypatch.setattr(commands, "_ask", lambda _request: variables)
     assert main(["dump"]) == 0
     assert capfd.readouterr() == ("A=\nB=two\nlines\nb=x y\nÄ=ö\n", "")
+
+
+def test_dump_of_some(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """--only and --except select; a name that is not there prints nothing."""
+    monkeypatch.setattr(commands, "_ask", lambda _request: {"A": "1", "AB": "2", "B": "3"})
+    assert main(["dump", "--only", "A*", "--only", "B", "--except", "AB"]) == 0
+    assert capfd.readouterr() == ("A=1\nB=3\n", "")
+    assert main(["dump", "--only", "A", "--only", "C"]) == 2
+    assert capfd.readouterr() == (
+        "",
+        "hotenv: no variable of the session matches --only 'C'\n",
+    )
