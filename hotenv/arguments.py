@@ -147,6 +147,23 @@ def _add_run(subparsers: _Subparsers) -> None:
         help="put this folder in front of PATH; may be repeated",
     )
     parser.add_argument(
+        "--as-file",
+        action="append",
+        type=_as_file,
+        dest="as_file",
+        metavar="NAME[=VAR]",
+        help="not in the environment: NAME_FILE, or VAR, has the path of a file in memory that "
+        "holds the value of NAME; may be repeated",
+    )
+    parser.add_argument(
+        "--env-file",
+        choices=[name for name in FORMATS if name != "env"],
+        dest="env_file",
+        metavar="FORMAT",
+        help="not in the environment: the one {} in the command becomes the path of a file in "
+        "memory with the session's variables (docker, dotenv, json, null, shell)",
+    )
+    parser.add_argument(
         "--explain",
         action="store_true",
         help="run nothing: print the names that the command would get, where each is from, and "
@@ -182,6 +199,11 @@ def _definition(word: str) -> tuple[str, str]:
     if not equals:
         raise UsageError("--define takes NAME=VALUE")  # and does not show what may be a value
     return name, value
+
+
+def _as_file(word: str) -> tuple[str, str]:
+    name, equals, variable = _text(word).partition("=")
+    return name, variable if equals else f"{name}_FILE"
 
 
 def _folder(word: str) -> str:

@@ -30,12 +30,21 @@ def run_composed(words: Sequence[str], options: Mapping[str, Any], *, explain: b
     """
     from hotenv import launch
     from hotenv.composition import Composition, compose
+    from hotenv.memfile import memory_file
+    from hotenv.placeholder import fill_placeholder, find_placeholder
 
     composition = Composition(**options)
+    if composition.env_file is not None:
+        find_placeholder(words)
     variables = _ask(Request("dump") if explain else Request("run", words))
     child = compose(composition, launch.inherited_environment(), variables)
     if not explain:
-        launch.become(words, child.variables)
+        environment = dict(child.variables)
+        for name, content in child.files.items():
+            environment[name] = memory_file(content).encode()
+        if child.env_file is not None:
+            words = fill_placeholder(words, memory_file(child.env_file))
+        launch.become(words, environment)
     from hotenv.stdio import write_output
 
     write_output(child.explanation().encode())

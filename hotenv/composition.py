@@ -5,8 +5,10 @@ Rules of the game, lowest layer first:
 1. ``inherited``: the parent's environment; or, isolated, ``essential``: what of it nobody can do
    without. ``pass``: what was asked for of the parent; what it has not stays absent.
 2. ``session``: the selected ones of the session's variables; without override they go below all.
-3. ``define``: literals.
-4. ``bin``: folders in front of PATH, whichever layer that is from.
+3. ``file``: of each variable that goes into a file, the variable that names the file. It is in the
+   file or in the environment, never in both.
+4. ``define``: literals.
+5. ``bin``: folders in front of PATH, whichever layer that is from.
 
 A variable that loads code comes from the parent through ``pass`` only if it is named exactly: a
 pattern says nothing about it. Names and values are bytes, for the parent's need not be UTF-8.
@@ -21,6 +23,7 @@ from types import MappingProxyType
 from attrs import field, frozen
 
 from hotenv.errors import UsageError
+from hotenv.formats import FORMATS
 from hotenv.printable import printable
 from hotenv.selection import left_out
 from hotenv.snapshot import Snapshot
@@ -62,6 +65,20 @@ def _checked_folders(folders: Iterable[str]) -> tuple[str, ...]:
     return folders
 
 
+def _checked_files(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    files = dict(files)
+    for variable in files.values():
+        if reason := why_unfit(variable, ""):
+            raise UsageError(f"--as-file has {reason}, which no environment can hold")
+    return MappingProxyType(files)
+
+
+def _checked_format(form: str | None) -> str | None:
+    if form is not None and form not in FORMATS:
+        raise UsageError(f"--env-file {form}: no such format (there are {', '.join(FORMATS)})")
+    return form
+
+
 @frozen
 class Composition:
     """What is asked of the environment of a command. The fields are those of ``hotenv run``.
@@ -70,6 +87,8 @@ class Composition:
     wins over what the parent has set. ``isolated``: take of the parent only the essentials and what
     is in ``passed``: names, patterns and groups. ``defined``: literals by name. ``bins``: absolute
     paths of folders, as :func:`os.fsdecode` gives them with UTF-8, for the front of PATH.
+    ``as_file``: names of the session's that go into a file each, to the variables that name those.
+    ``env_file``: the format of one file for all other variables of the session.
 
     Error handling: raises UsageError for an unknown group, for a name or value that no environment
     can hold, and for a folder that PATH cannot hold.
@@ -82,6 +101,8 @@ class Composition:
     passed: tuple[str, ...] = field(converter=_checked_names, default=())
     defined: Snapshot = field(converter=_checked_definitions, factory=Snapshot)
     bins: tuple[str, ...] = field(converter=_checked_folders, default=())
+    as_file: Mapping[str, str] = field(converter=_checked_files, factory=dict)
+    env_file: str | None = field(converter=_checked_format, default=None)
 
 
 # eq=False: attrs' own comparison makes pytest print both sides of a failed assert, values included.
@@ -91,12 +112,15 @@ class ChildEnvironment:
 
     ``variables``: names to values, for :func:`os.execve`. ``layers``: the same names, each to the
     layers that have it, the one that counts first. ``absent``: what was asked for and is not there,
-    a name or a pattern, to the reason.
+    a name or a pattern, to the reason. ``files``: what to put into a file, by the variable that has
+    to name it and is empty yet; ``env_file``: the content of the file for all others, if any.
     """
 
     variables: Mapping[bytes, bytes]
     layers: Mapping[bytes, tuple[str, ...]]
     absent: Mapping[bytes, str]
+    files: Mapping[bytes, bytes]
+    env_file: bytes | None
 
     def __repr__(self) -> str:
         return f"<ChildEnvironment, {len(self.variables)} variables>"
@@ -119,18 +143,22 @@ def compose(
 ) -> ChildEnvironment:
     """Compose an environment of the parent's (``os.environb``) and the session's.
 
-    Error handling: raises UsageError if a pattern of ``only`` matches nothing in the session, or if
-    the session has what no environment can hold.
+    Error handling: raises UsageError if a pattern of ``only`` or a name of ``as_file`` matches
+    nothing in the session, or if the session has what no environment can hold; SystemFailureError
+    if the format of ``env_file`` cannot hold a variable.
     """
     session = Snapshot(session)
     without = left_out(session, composition.only, composition.excluded)
     selected = {name: value for name, value in session.items() if name not in without}
+    files = _take_files(composition, selected, without)
+    env_file = _take_env_file(composition, selected, without)
     passed, missed = _look_up(composition.passed, inherited)
     layers = [
         ("essential", _essentials(inherited)) if composition.isolated else ("inherited", inherited),
         ("pass", passed),
     ]
     layers.insert(len(layers) if composition.override else 0, ("session", _encoded(selected)))
+    layers.append(("file", dict.fromkeys(files, b"")))
     layers.append(("define", _encoded(composition.defined)))
     variables: dict[bytes, bytes] = {}
     origins: dict[bytes, tuple[str, ...]] = {}
@@ -144,9 +172,39 @@ def compose(
         origins[_PATH] = ("bin", *origins.get(_PATH, ()))
     reasons = missed | {_bytes(name): reason for name, reason in without.items()}
     absent = {name: reason for name, reason in reasons.items() if name not in variables}
+    files = {name: files[name] for name in files if origins[name][0] == "file"}
     return ChildEnvironment(
-        MappingProxyType(variables), MappingProxyType(origins), MappingProxyType(absent)
+        variables=MappingProxyType(variables),
+        layers=MappingProxyType(origins),
+        absent=MappingProxyType(absent),
+        files=MappingProxyType(files),
+        env_file=env_file,
     )
+
+
+def _take_files(
+    composition: Composition, selected: dict[str, str], without: dict[str, str]
+) -> dict[bytes, bytes]:
+    """Move what goes into a file each from ``selected``, and say so in ``without``."""
+    files = {}
+    for name, variable in composition.as_file.items():
+        if name not in selected:
+            raise UsageError(f"--as-file {name}: the session has no such variable for the command")
+        files[_bytes(variable)] = selected.pop(name).encode()
+        without[name] = f"in the file that {variable} names"
+    return files
+
+
+def _take_env_file(
+    composition: Composition, selected: dict[str, str], without: dict[str, str]
+) -> bytes | None:
+    """Move all that is left of ``selected`` into one file, if that is asked for."""
+    if composition.env_file is None:
+        return None
+    content = FORMATS[composition.env_file](selected)
+    without |= dict.fromkeys(selected, "in the file of --env-file")
+    selected.clear()
+    return content
 
 
 def _essentials(inherited: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

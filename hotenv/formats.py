@@ -56,7 +56,7 @@ _DOCKER_LINE = 64 * 1024
 
 
 def _cannot_hold(form: str, name: str, reason: str) -> SystemFailureError:
-    return SystemFailureError(f"--format {form} cannot hold {name}: {reason}")
+    return SystemFailureError(f"the format {form} cannot hold {name}: {reason}")
 
 
 def _env(name: str, value: str) -> str:

@@ -44,7 +44,7 @@ def refusal(form: str, name: str, value: str) -> str:
     with pytest.raises(SystemFailureError) as caught:
         FORMATS[form](Snapshot({"A": "1", name: value, "ZZ": "2"}))
     message = str(caught.value)
-    assert f"--format {form} cannot hold {name}: " in message
+    assert f"the format {form} cannot hold {name}: " in message
     return message
 
 
@@ -415,5 +415,5 @@ def test_refused_as_a_process(form: str, folder: Path) -> None:
     with serving(folder, b"A=1\n'B\nC'='s3cret'\n", "-q"):
         result = hotenv("dump", "--format", form, cwd=folder)
     assert result.returncode == 8
-    assert f"--format {form} cannot hold B\\nC: " in said(result)
+    assert f"the format {form} cannot hold B\\nC: " in said(result)
     assert SECRET not in said(result)

@@ -20,11 +20,21 @@ MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py
 
 PURE = {
     *("childenv", "composition", "durations", "envtext", "errors", "formats", "printable"),
-    *("protocol", "requestlog", "selection", "snapshot", "variables", "wellknown"),
+    *("placeholder", "protocol", "requestlog", "selection", "snapshot", "variables", "wellknown"),
 }
 SYSTEM = {
     *("answer", "clock", "connections", "folderlock", "hardening", "linewriter"),
-    *("lockedmemory", "marker", "peer", "runtime", "session", "signals", "stdio", "watchdog"),
+    *(
+        "lockedmemory",
+        "marker",
+        "memfile",
+        "peer",
+        "runtime",
+        "session",
+        "signals",
+        "stdio",
+        "watchdog",
+    ),
 }
 LAYERS = [
     {"cli", "__main__", "arguments", "commands"},
