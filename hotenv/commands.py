@@ -23,7 +23,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def run_composed(words: Sequence[str], options: Mapping[str, Any], *, explain: bool) -> None:
-    """Become ``words`` in an environment that is composed as ``options`` say. Does not return.
+    """Become ``words`` in an environment that is composed as ``options`` say; does not return then.
 
     ``options`` are the fields of a Composition. With ``explain``, print how it is composed instead:
     the session is asked as ``dump`` does, for no command gets its variables.
@@ -38,16 +38,17 @@ def run_composed(words: Sequence[str], options: Mapping[str, Any], *, explain: b
         find_placeholder(words)
     variables = _ask(Request("dump") if explain else Request("run", words))
     child = compose(composition, launch.inherited_environment(), variables)
-    if not explain:
+    if explain:
+        from hotenv.stdio import write_output
+
+        write_output(child.explanation().encode())
+    else:
         environment = dict(child.variables)
         for name, content in child.files.items():
             environment[name] = memory_file(content).encode()
         if child.env_file is not None:
             words = fill_placeholder(words, memory_file(child.env_file))
         launch.become(words, environment)
-    from hotenv.stdio import write_output
-
-    write_output(child.explanation().encode())
 
 
 def dump(form: str, *, only: Sequence[str] = (), excluded: Sequence[str] = ()) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import __version__, commands, errors
+from hotenv import __version__, commands, errors, launch
 from hotenv.arguments import build_parser
 from hotenv.cli import main
+from hotenv.protocol import Request
 from hotenv.stdio import reserve_standard_streams
 
 
@@ -167,6 +168,30 @@ def test_options_of_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             False,
         ),
     ]
+
+
+def test_explain_runs_nothing(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """--explain asks as dump does and prints; the same line without it becomes the command."""
+    asked: list[Request] = []
+    executed: list[tuple[list[str], dict[bytes, bytes]]] = []
+
+    def ask(request: Request) -> dict[str, str]:
+        asked.append(request)
+        return {"A": "s3cret"}
+
+    monkeypatch.setattr(commands, "_ask", ask)
+    monkeypatch.setattr(launch, "inherited_environment", lambda: {b"PATH": b"/x", b"B": b"2"})
+    monkeypatch.setattr(launch, "become", lambda words, env: executed.append((words, dict(env))))
+    line = ["--isolated", "--pass", "C", "--", "cmd", "--explain"]
+    assert main(["run", "--explain", *line]) == 0
+    shown = "A\tsession\nC\tabsent\tnot set in the parent\nPATH\tessential\n"
+    assert capfd.readouterr() == (shown, "")
+    assert executed == []
+    main(["run", *line])
+    assert executed == [(["cmd", "--explain"], {b"PATH": b"/x", b"A": b"s3cret"})]
+    assert asked == [Request("dump"), Request("run", ["cmd", "--explain"])]
 
 
 def test_standard_streams_are_reserved() -> None:
