@@ -15,6 +15,7 @@ import pytest
 import hotenv as package
 from hotenv import errors
 from hotenv.formats import FORMATS
+from hotenv.wellknown import ESSENTIALS, GROUPS, LOADERS
 from processes import HOTENV, LIMIT, Terminal, hotenv, is_clean, serving
 
 README = (Path(__file__).parent.parent / "README.rst").read_text()
@@ -119,6 +120,28 @@ def test_formats(shop: Path) -> None:
     assert set(re.findall(r"--format (\w+)", block("formats"))) == set(FORMATS)
     with serving(shop, b"GREETING='it\\'s \"me\"'\n"):
         play(block("formats"), shop)
+
+
+def test_isolation(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is passed on and what is not, and what is said about it."""
+    git = [name for name in os.environ if name.startswith("GIT_")]
+    for name in {*ESSENTIALS, *GROUPS["@ssh-agent"], *git} - {"PATH"}:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(shop))
+    with serving(shop, b"GREETING=hello\nDATABASE_URL=postgres://localhost/shop\n"):
+        play(block("isolation"), shop)
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [("essentials", ESSENTIALS), *GROUPS.items(), ("never by a pattern", LOADERS)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_lists_of_isolation(title: str, names: tuple[str, ...]) -> None:
+    """Each list of names is there in full."""
+    body = re.search(rf"(?m)^(?:``)?{title}(?:``)?\n((?: {{4}}``.*\n)+)", README)
+    assert body, f"no list {title}"
+    assert tuple(re.findall("``(.+?)``", body[1])) == names
 
 
 def test_trio_example(shop: Path, runtime: Path) -> None:
