@@ -220,17 +220,19 @@ def _look_up(
     missed: dict[bytes, str] = {}
     for pattern in _without_groups(patterns):
         exact = _bytes(pattern)
-        matching = [n for n in inherited if n != exact and fnmatchcase(_text(n), pattern)]
-        if exact in inherited:
-            passed[exact] = inherited[exact]
-        elif not matching:
+        matching = [n for n in inherited if n == exact or fnmatchcase(_text(n), pattern)]
+        if not matching:
             missed[exact] = "not set in the parent"
         for name in matching:
-            if any(fnmatchcase(_text(name), loader) for loader in LOADERS):
-                missed[name] = "can load code, so --pass has to name it exactly"
-            else:
+            if name == exact or not _loads_code(_text(name)):
                 passed[name] = inherited[name]
+            else:
+                missed[name] = "can load code, so --pass has to name it exactly"
     return passed, missed
+
+
+def _loads_code(name: str) -> bool:
+    return any(fnmatchcase(name, loader) for loader in LOADERS)
 
 
 def _without_groups(patterns: Iterable[str]) -> Iterator[str]:
