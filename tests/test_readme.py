@@ -122,6 +122,12 @@ def test_formats(shop: Path) -> None:
         play(block("formats"), shop)
 
 
+def test_files(shop: Path) -> None:
+    """Files instead of variables."""
+    with serving(shop, b"GREETING=hello\nDATABASE_URL=postgres://localhost/shop\n"):
+        play(block("files"), shop)
+
+
 def test_isolation(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is passed on and what is not, and what is said about it."""
     git = [name for name in os.environ if name.startswith("GIT_")]
