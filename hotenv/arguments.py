@@ -11,6 +11,7 @@ from hotenv import __version__, commands
 from hotenv.durations import DEFAULT_TIMEOUT, format_duration, parse_duration
 from hotenv.errors import UsageError, attempt
 from hotenv.formats import FORMATS
+from hotenv.rules import Rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,11 +69,14 @@ def _add_serve(subparsers: _Subparsers) -> None:
     parser.add_argument(
         "-f", "--force", action="store_true", help="replace the session that this folder has"
     )
+    _add_rules(parser)
     parser.add_argument(
-        "--no-interpolate",
+        "--check",
         action="store_true",
-        help="take ${NAME} in a value as it stands",
+        help="serve nothing and ask nothing: print for each variable where its value would come "
+        "from, and what is wrong (a question counts as one only with -p)",
     )
+    parser.add_argument("--json", action="store_true", help="with --check: print it as JSON")
     parser.add_argument(
         "--require-locked-memory",
         action="store_true",
@@ -86,14 +90,40 @@ def _add_serve(subparsers: _Subparsers) -> None:
     parser.set_defaults(run=_run_serve)
 
 
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-p",
+        "--prompt",
+        action="store_true",
+        help="ask on the terminal, without echo, for each value that is ? or ?QUESTION",
+    )
+    parser.add_argument(
+        "--no-interpolate",
+        action="store_true",
+        help="take ${NAME} in a value as it stands",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse a ${NAME} that is set nowhere, a name given twice, a name without =, and an "
+        "input without variables",
+    )
+
+
 def _run_serve(args: argparse.Namespace) -> None:
+    rules = Rules(interpolate=not args.no_interpolate, prompt=args.prompt, strict=args.strict)
+    if args.check:
+        commands.check(rules, json=args.json)
+        return
+    if args.json:
+        raise UsageError("--json is for --check (see 'hotenv serve --help')")
     commands.serve(
         timeout=args.timeout,
         max_age=args.max_age,
         force=args.force,
         quiet=args.quiet,
         verbose=args.verbose,
-        interpolate=not args.no_interpolate,
+        rules=rules,
         require_locked_memory=args.require_locked_memory,
     )
 

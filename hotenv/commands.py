@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from hotenv.rules import Rules
+
 
 def run(words: Sequence[str]) -> None:
     """Become the command ``words``, with the session's variables. Does not return."""
@@ -84,7 +86,7 @@ def serve(
     force: bool,
     quiet: bool,
     verbose: bool,
-    interpolate: bool,
+    rules: Rules,
     require_locked_memory: bool,
 ) -> None:
     """Serve standard input in the current folder. ``timeout`` and ``max_age`` are in seconds."""
@@ -97,7 +99,7 @@ def serve(
     if not force:
         refuse_existing(folder)  # before anybody types secrets for nothing
     harden()
-    intake = take_in(interpolate=interpolate, require_locked_memory=require_locked_memory)
+    intake = take_in(rules, require_locked_memory=require_locked_memory)
     from hotenv.process import serve_in_foreground
 
     serve_in_foreground(
@@ -109,3 +111,12 @@ def serve(
         quiet=quiet,
         verbose=verbose,
     )
+
+
+def check(rules: Rules, *, json: bool) -> None:
+    """Print what would be served of standard input, without any value."""
+    from hotenv import dryrun
+    from hotenv.hardening import harden
+
+    harden()
+    dryrun.check(rules, json=json)

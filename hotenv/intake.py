@@ -14,13 +14,16 @@ import select
 import signal
 import struct
 import sys
+from contextlib import nullcontext
 from typing import NoReturn
 
 from hotenv import errors
 from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.hardening import die_with
 from hotenv.lockedmemory import LockedMemory
+from hotenv.prompt import Terminal
 from hotenv.protocol import RESPONSE_LIMIT, encode_response
+from hotenv.rules import Rules
 from hotenv.stdio import say
 
 _SIZES = struct.Struct("=II")  # bytes of the report and of the response, which follow
@@ -35,33 +38,63 @@ class Intake:
         self.variables = variables
 
 
-def take_in(*, interpolate: bool, require_locked_memory: bool = False) -> Intake:
+def take_in(rules: Rules, *, require_locked_memory: bool = False) -> Intake:
     """Read dotenv text from standard input until its end; say what its author may not have meant.
 
-    ``${NAME}`` is looked up in this process's environment, unless ``interpolate`` is false. Warns
-    if the memory could not be locked, or fails for that with ``require_locked_memory``.
+    ``${NAME}`` is looked up in this process's environment; questions are asked on its terminal.
+    Warns if the memory could not be locked, or fails for that with ``require_locked_memory``.
 
-    Error handling: raises InputError for a bad line, SystemFailureError if reading fails.
+    Error handling: raises InputError for a bad line, SystemFailureError if reading or asking fails.
     """
-    if sys.stdin is None:
-        raise SystemFailureError("standard input is closed: pipe dotenv text into 'hotenv serve'")
-    if sys.stdin.isatty():
-        say("paste NAME=value lines, end with Ctrl-D on a line of its own")
+    invite()
+    terminal = Terminal() if rules.prompt else None
     parent = os.getpid()
     pipe, childs_end = os.pipe()
     child = os.fork()
     if not child:
         os.close(pipe)
-        _be_the_child(parent, childs_end, interpolate=interpolate)
+        _be_the_child(parent, childs_end, rules, terminal)
     os.close(childs_end)
     try:
-        report, response = _receive(pipe)
+        with terminal.guard(child) if terminal else nullcontext():
+            report, response = _receive(pipe)
     except EOFError:
         report, response = {}, None
     finally:
         os.close(pipe)
         status = _end(child)
     return _conclude(report, response, status, require_locked_memory=require_locked_memory)
+
+
+def invite() -> None:
+    """Tell a person at a terminal what to do.
+
+    Error handling: raises SystemFailureError if there is no standard input.
+    """
+    if sys.stdin is None:
+        raise SystemFailureError("standard input is closed: pipe dotenv text into 'hotenv serve'")
+    if sys.stdin.isatty():
+        say("paste NAME=value lines, end with Ctrl-D on a line of its own")
+
+
+def read_input() -> bytes:
+    """All of standard input.
+
+    Error handling: raises SystemFailureError if reading fails or it is too much.
+    """
+    descriptor = sys.stdin.fileno()
+    data = bytearray()
+    with attempt("read standard input"):
+        while len(data) <= RESPONSE_LIMIT:
+            try:
+                piece = os.read(descriptor, _PIECE)
+            except BlockingIOError:  # whoever shares it with us made it so
+                select.select([descriptor], [], [])
+                continue
+            if not piece:
+                return bytes(data)
+            data += piece
+    raise SystemFailureError(f"standard input is over {RESPONSE_LIMIT} bytes")
 
 
 def _receive(pipe: int) -> tuple[dict[str, object], LockedMemory | None]:
@@ -116,13 +149,13 @@ def _conclude(
 # In the child
 
 
-def _be_the_child(parent: int, pipe: int, *, interpolate: bool) -> NoReturn:
+def _be_the_child(parent: int, pipe: int, rules: Rules, terminal: Terminal | None) -> NoReturn:
     code = 1
     try:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once, also within a system call
         die_with(parent)
-        report, response = _report(interpolate=interpolate)
+        report, response = _report(rules, terminal)
         with open(pipe, "wb") as file:
             text = json.dumps(report).encode()
             file.write(_SIZES.pack(len(text), len(response)) + text)
@@ -132,11 +165,12 @@ def _be_the_child(parent: int, pipe: int, *, interpolate: bool) -> NoReturn:
         os._exit(code)
 
 
-def _report(*, interpolate: bool) -> tuple[dict[str, object], bytes]:
+def _report(rules: Rules, terminal: Terminal | None) -> tuple[dict[str, object], bytes]:
     try:
         from hotenv.envtext import parse_dotenv
 
-        contents = parse_dotenv(_read_input(), os.environ, interpolate=interpolate)
+        ask = terminal.ask if terminal else dict  # without a terminal nothing is a question
+        contents = parse_dotenv(read_input(), os.environ, rules, ask)
         response = encode_response(contents.snapshot)
     except HotenvError as error:
         return {"error": type(error).__name__, "message": str(error)}, b""
@@ -144,19 +178,3 @@ def _report(*, interpolate: bool) -> tuple[dict[str, object], bytes]:
         message = f"internal error: {type(error).__name__} while reading standard input"
         return {"error": "SystemFailureError", "message": message}, b""
     return {"warnings": contents.warnings, "variables": len(contents.snapshot)}, response
-
-
-def _read_input() -> bytes:
-    descriptor = sys.stdin.fileno()
-    data = bytearray()
-    with attempt("read standard input"):
-        while len(data) <= RESPONSE_LIMIT:
-            try:
-                piece = os.read(descriptor, _PIECE)
-            except BlockingIOError:  # whoever shares it with us made it so
-                select.select([descriptor], [], [])
-                continue
-            if not piece:
-                return bytes(data)
-            data += piece
-    raise SystemFailureError(f"standard input is over {RESPONSE_LIMIT} bytes")

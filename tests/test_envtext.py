@@ -7,22 +7,30 @@ import logging
 import os
 import re
 import traceback
+from collections.abc import Mapping
 
 import pytest
 from dotenv import dotenv_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hotenv.envtext import Contents, parse_dotenv
+from hotenv.contract import Contents
+from hotenv.envtext import parse_dotenv
 from hotenv.errors import InputError
+from hotenv.rules import Rules
 
 ENVIRON = {"OUTER": "from outside", "BOTH": "from outside", "EMPTY": ""}
+
+
+def nobody(questions: Mapping[str, str]) -> Mapping[str, str]:
+    """Is not asked."""
+    raise AssertionError(questions)
 
 
 def parse(text: str | bytes, *, interpolate: bool = True) -> Contents:
     """What hotenv makes of ``text`` in an environment of ENVIRON."""
     data = text.encode() if isinstance(text, str) else text
-    return parse_dotenv(data, ENVIRON, interpolate=interpolate)
+    return parse_dotenv(data, ENVIRON, Rules(interpolate=interpolate), nobody)
 
 
 def refusal(text: str | bytes) -> str:
@@ -196,8 +204,8 @@ def test_many_bad_lines(lines: int, more: list[str]) -> None:
 def test_environment_that_is_no_text() -> None:
     """What ``${NAME}`` brings in from outside has to fit too."""
     with pytest.raises(InputError, match="line 2 has text that is not UTF-8"):
-        parse_dotenv(b"A=1\nB=${RAW}", {"RAW": "\udcff"})
-    assert parse_dotenv(b"A=1", {"RAW": "\udcff"}).snapshot == {"A": "1"}
+        parse_dotenv(b"A=1\nB=${RAW}", {"RAW": "\udcff"}, Rules(), nobody)
+    assert parse_dotenv(b"A=1", {"RAW": "\udcff"}, Rules(), nobody).snapshot == {"A": "1"}
 
 
 @pytest.mark.parametrize(

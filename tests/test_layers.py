@@ -19,26 +19,18 @@ PACKAGE = Path(hotenv.__file__).parent
 MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py")}
 
 PURE = {
-    *("childenv", "composition", "durations", "envtext", "errors", "formats", "printable"),
-    *("placeholder", "protocol", "requestlog", "selection", "snapshot", "variables", "wellknown"),
+    *("bindings", "childenv", "composition", "contract", "durations", "envtext", "errors"),
+    *("formats", "placeholder", "printable", "protocol", "requestlog", "rules", "selection"),
+    *("snapshot", "surveyreport", "variables", "wellknown"),
 }
 SYSTEM = {
     *("answer", "clock", "connections", "folderlock", "hardening", "linewriter"),
-    *(
-        "lockedmemory",
-        "marker",
-        "memfile",
-        "peer",
-        "runtime",
-        "session",
-        "signals",
-        "stdio",
-        "watchdog",
-    ),
+    *("lockedmemory", "marker", "memfile", "peer", "prompt", "runtime", "session", "signals"),
+    *("stdio", "watchdog"),
 }
 LAYERS = [
     {"cli", "__main__", "arguments", "commands"},
-    {"client", "express", "intake", "launch", "process", "server"},
+    {"client", "dryrun", "express", "intake", "launch", "process", "server"},
     SYSTEM,
     PURE,
 ]

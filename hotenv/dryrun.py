@@ -1,0 +1,25 @@
+"""``serve --check``: what would be served, without serving, asking, or showing a value."""
+
+from __future__ import annotations
+
+import os
+
+from hotenv.envtext import survey
+from hotenv.intake import invite, read_input
+from hotenv.rules import Rules
+from hotenv.stdio import say, write_output
+from hotenv.surveyreport import as_json, as_table
+
+
+def check(rules: Rules, *, json: bool) -> None:
+    """Print where the value of each variable on standard input would come from.
+
+    Error handling: raises InputError if it could not be served, SystemFailureError if reading or
+    printing fails.
+    """
+    invite()
+    contents = survey(read_input(), os.environ, rules)
+    write_output((as_json(contents) if json else as_table(contents)).encode())
+    for warning in contents.warnings:
+        say(f"warning: standard input: {warning}")
+    contents.refuse_errors()
