@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,91 +14,106 @@ import pytest
 
 from processes import HOTENV, Terminal, hotenv, wait_until
 
-TYPED = "c4n4ry-typed-6f1e"
-HOST = "c4n4ry-host-93ab"
-LITERAL = "c4n4ry-literal-07d2"
-ANY = b"c4n4ry-"
-CONTRACT = f"TYPED=?\nHOST=${{CANARY_OF_HOST}}\nLITERAL={LITERAL}\nALL=${{TYPED}}${{HOST}}\n"
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+_WATCH = """
+import pathlib, sys
+words = sys.stdin.readline().encode().split()
+seen = set()
+while True:
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes()
+        except OSError:  # it has ended
+            continue
+        if line not in seen and any(word in line for word in words):
+            seen.add(line)
+            print(ascii(line), flush=True)
+    print("round", flush=True)
+"""
 
 
 class Watch:
-    """Reads every ``/proc/*/cmdline`` again and again."""
+    """What a process of its own finds in every ``/proc/*/cmdline``, which it polls."""
 
-    def __init__(self) -> None:
-        self.rounds = 0
-        self.found: set[bytes] = set()
-        self.seen: set[bytes] = set()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look)
+    def __init__(self, report: Path) -> None:
+        self._report = report
 
-    def _look(self) -> None:
-        while not self._over.is_set():
-            for path in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    line = path.read_bytes()
-                except OSError:
-                    continue  # it has ended
-                if ANY in line:
-                    self.found.add(line)
-                if b"hotenv" in line:
-                    self.seen.add(line)
-            self.rounds += 1
+    def seen(self, word: str) -> list[str]:
+        """The command lines with ``word`` in them."""
+        return [line for line in self._report.read_text().splitlines() if word in line]
 
-    def next_round(self) -> None:
+    def look(self) -> None:
         """Return when everything that runs now has been looked at."""
-        rounds = self.rounds
-        wait_until(lambda: self.rounds >= rounds + 2, "two rounds")
+        rounds = len(self.seen("round"))
+        wait_until(lambda: len(self.seen("round")) >= rounds + 2, "two rounds")
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """It looks while the block runs."""
-        self._thread.start()
+
+@contextmanager
+def watching(report: Path, *words: str) -> Iterator[Watch]:
+    """Watch out for ``words`` while the block runs."""
+    with report.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _WATCH], stdin=subprocess.PIPE, stdout=file
+        )
+    with process:
+        assert process.stdin is not None
+        process.stdin.write(" ".join(words).encode() + b"\n")
+        process.stdin.flush()
+        watch = Watch(report)
         try:
-            yield
+            watch.look()
+            yield watch
+            watch.look()
         finally:
-            self._over.set()
-            self._thread.join()
+            process.kill()
 
 
-def test_the_watch_finds_what_is_there() -> None:
+def test_the_watch_finds_what_is_there(tmp_path: Path) -> None:
     """A value on a command line would be seen."""
-    watch = Watch()
-    with watch.watching():
-        command = [sys.executable, "-c", "input()", TYPED]
+    canary = secrets.token_hex(16)
+    with watching(tmp_path / "report", canary) as watch:
+        command = [sys.executable, "-c", "input()", canary]
         with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-            wait_until(lambda: watch.found, "the canary")
+            wait_until(lambda: watch.seen(canary), "the canary")
             process.communicate(b"\n")
 
 
-def test_no_value_on_a_command_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Typed, from the host or in the text: neither serve nor run nor dump passes it on like that."""
-    monkeypatch.setenv("CANARY_OF_HOST", HOST)
-    (folder / "contract").write_text(CONTRACT)
-    watch = Watch()
-    with watch.watching():
+def test_no_value_on_a_command_line(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typed, from the host or in the text: no command passes it on like that."""
+    canary = secrets.token_hex(16)
+    typed, host, literal = (f"{canary}-{kind}" for kind in ("typed", "host", "literal"))
+    monkeypatch.setenv("CANARY", host)
+    contract = f"TYPED=?\nHOST=${{CANARY}}\nLITERAL={literal}\nALL=${{TYPED}}${{HOST}}\n"
+    (folder / "contract").write_text(contract)
+    report = tmp_path_factory.mktemp("watch") / "report"
+    with watching(report, canary, "hotenv", "sh") as watch:
         script = f"exec {shlex.join(HOTENV)} serve -p < contract"
         terminal = Terminal(["sh", "-c", script], folder)
         terminal.expect(b"hotenv: TYPED: ")
-        watch.next_round()  # the process that asks is among them
-        terminal.type(f"{TYPED}\n".encode())
+        watch.look()
+        terminal.type(f"{typed}\n".encode())
         terminal.expect(b"serving 4 variables")
-        shown = hotenv("dump", cwd=folder).stdout.decode().splitlines()
-        started = subprocess.Popen(
-            [*HOTENV, "run", "--", "sh", "-c", 'echo "$ALL"; read -r _'],
+        watch.look()
+        shown = hotenv("dump", cwd=folder).stdout.decode()
+        words = ["sh", "-c", 'echo "$ALL"; read -r _', str(folder)]
+        with subprocess.Popen(
+            [*HOTENV, "run", "--", *words],
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-        )
-        assert started.stdout is not None
-        assert started.stdout.readline().decode() == f"{TYPED}{HOST}\n"
-        watch.next_round()
-        started.communicate(b"\n")
-        assert hotenv("serve", "--check", "-p", cwd=folder, stdin=CONTRACT.encode()).stdout
+        ) as started:
+            assert started.stdout is not None
+            assert started.stdout.readline().decode() == f"{typed}{host}\n"
+            watch.look()
+            started.communicate(b"\n")
+        checked = hotenv("serve", "--check", "-p", cwd=folder, stdin=contract.encode())
         terminal.type(b"\x03")
         assert terminal.wait() == 0
-    expected = [f"ALL={TYPED}{HOST}", f"HOST={HOST}", f"LITERAL={LITERAL}", f"TYPED={TYPED}"]
-    assert shown == expected
-    assert any(b"serve" in line for line in watch.seen)
-    assert watch.found == set()
+    assert shown == f"ALL={typed}{host}\nHOST={host}\nLITERAL={literal}\nTYPED={typed}\n"
+    assert checked.returncode == 0
+    assert watch.seen("serve")
+    assert watch.seen(str(folder))
+    assert watch.seen(canary) == []

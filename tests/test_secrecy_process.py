@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ from hotenv import lockedmemory
 from processes import (
     HOTENV,
     LIMIT,
+    Terminal,
     finish,
     hotenv,
     is_clean,
@@ -85,6 +87,24 @@ def test_memory(folder: Path, server: subprocess.Popen[bytes]) -> None:
     for _ in range(1000):
         assert ask(path).count(CANARY.encode()) == 2
     assert occurrences(server.pid) == expected
+
+
+@readable
+def test_memory_after_a_prompt(folder: Path) -> None:
+    """An answer is where the rest is, and nowhere else."""
+    (folder / "contract").write_bytes(b"SECRET=?\nOTHER=${SECRET}\n")
+    script = f"exec {shlex.join(HOTENV)} serve -p < contract"
+    terminal = Terminal(["sh", "-c", script], folder)
+    terminal.expect(b"hotenv: SECRET: ")
+    terminal.type(f"{CANARY}\n".encode())
+    terminal.expect(b"serving 2 variables")
+    secret = lockedmemory._secret_mapping(1) is not None
+    assert occurrences(terminal.pid) == (0 if secret else 2)
+    path = (folder / ".hotenv").read_text().strip().removeprefix("socket=")
+    assert ask(path).count(CANARY.encode()) == 2
+    terminal.type(b"\x03")
+    assert terminal.wait() == 0
+    assert CANARY.encode() not in terminal.screen
 
 
 @readable
