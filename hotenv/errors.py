@@ -38,7 +38,10 @@ class UnreachableError(HotenvError):
 
 
 class InputError(HotenvError):
-    """The dotenv text cannot be an environment. Its message gives line numbers, never text."""
+    """The dotenv text cannot be, or is not to be, an environment.
+
+    Its message gives line numbers, never text.
+    """
 
     exit_code = 7
 

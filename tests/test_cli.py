@@ -71,6 +71,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
         (["serve", "-t"], "-t"),
         (["serve", "-q", "-v"], "not allowed with"),
         (["serve", "--forc"], "--forc"),
+        (["serve", "--json"], "--check"),
         (["dump", "-\x1b"], r"-\x1b"),
         (["dump", "--format", "yaml"], "dotenv"),
         (["run"], "hotenv run -- COMMAND"),

@@ -150,6 +150,28 @@ def test_lists_of_isolation(title: str, names: tuple[str, ...]) -> None:
     assert tuple(re.findall("``(.+?)``", body[1])) == names
 
 
+def test_contract(shop: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What --check prints is what is shown, and so is the question."""
+    session = block("contract")
+    monkeypatch.delenv("STAGE_HOST", raising=False)
+    text = session.partition("env.contract\n")[2].partition("$ hotenv")[0]
+    (shop / "env.contract").write_text(text)
+    play(session, shop)
+    shown = block("prompt")
+    command, question, _ = shown.splitlines(keepends=True)
+    terminal = Terminal(["sh", "-c", f"exec {command.removeprefix('$ ')}"], shop)
+    terminal.expect(question.strip().encode())
+    terminal.type(b"s3cret\n")
+    terminal.expect(b"until nobody asks for 5m")
+    assert b"postgres://shop:s3cret@localhost/shop\n" in hotenv("dump", cwd=shop).stdout
+    terminal.type(b"\x03")
+    assert terminal.wait() == 0
+    screen = same_for_all(command + terminal.screen.decode(), shop)
+    lines = [line.rstrip() for line in screen.splitlines()]
+    assert [line for line in lines if " dump -" not in line][:3] == shown.splitlines()
+    assert is_clean(shop, runtime)
+
+
 def test_trio_example(shop: Path, runtime: Path) -> None:
     """The test that is shown passes when pytest runs it."""
     (shop / "test_shop.py").write_text(block("trio"))
