@@ -20,6 +20,7 @@ from hotenv.envtext import parse_dotenv
 from hotenv.errors import ArtifactError, InputError, SystemFailureError, UnreachableError
 from hotenv.marker import SOCKET_PATH_LIMIT, Marker, parse_marker
 from hotenv.requestlog import log_line
+from hotenv.rules import Rules
 from hotenv.server import hold
 from hotenv.watchdog import Watchdog
 
@@ -217,7 +218,7 @@ TEXTS = st.binary() | st.lists(st.sampled_from(TOKENS)).map(lambda words: "".joi
 def test_dotenv_text(text: bytes, environ: dict[str, str], interpolate: bool) -> None:
     """A snapshot, or an InputError that quotes nothing; and what there is to warn of, in words."""
     try:
-        contents = parse_dotenv(text, environ, interpolate=interpolate)
+        contents = parse_dotenv(text, environ, Rules(interpolate=interpolate), lambda asked: asked)
     except InputError as error:
         words = str(error)
         assert words.isascii()
