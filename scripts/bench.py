@@ -444,6 +444,28 @@ def cost_of(server: Server, folder: Path) -> Measured:
     return {"bytes": size, "request": taken * 1e6, "dump": dump, **memory_of(server.pid)}
 
 
+# composition: what options of hotenv run cost, and how that grows with the environment
+
+
+def composition(root: Path, effort: float) -> None:
+    with ExitStack() as stack:
+        measures = {}
+        for count in (10, 1_000, 10_000):
+            folder = root / str(count)
+            stack.enter_context(hotenv_server(folder, "--quiet", count=count))
+            for name, options in (("plain", []), ("composed", ["--isolated", "--pass", "LC_*"])):
+                # Not run: an environment of 10,000 variables may be too large for the system.
+                explain = ["--explain"] if options else []
+                words = [str(BIN / "hotenv"), "run", *options, *explain, "--", "true"]
+                if options or count < 10_000:
+                    measures[f"{name}, {count:,} variables"] = partial(run, words, folder)
+        results = in_turns(measures, round(20 * effort), 25 * effort)
+    plain = results.pop("plain, 10 variables")
+    head("composition: time of hotenv run to that of a plain one", {"plain": plain, **results})
+    for name, taken in results.items():
+        figure(name, taken, plain, "cpu", "ms")
+
+
 # crowds: how promptly a client is answered while others misbehave
 
 
@@ -482,6 +504,7 @@ SECTIONS = {
     "memory": memory,
     "rest": rest,
     "snapshots": snapshots,
+    "composition": composition,
     "crowds": crowds,
 }
 

@@ -79,6 +79,15 @@ def test_the_watch_finds_what_is_there(tmp_path: Path) -> None:
             process.communicate(b"\n")
 
 
+RUNS: list[tuple[list[str], str]] = [
+    ([], 'printf %s "$ALL"'),
+    (["--isolated", "--only", "ALL"], 'printf %s "$ALL"'),
+    (["--as-file", "ALL"], 'cat "$ALL_FILE"'),
+    (["--env-file", "json"], 'cat "$1"'),
+]
+"""Each way in which a command gets values: options, and how it shows ALL."""
+
+
 def test_no_value_on_a_command_line(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,17 +107,18 @@ def test_no_value_on_a_command_line(
         terminal.expect(b"serving 4 variables")
         watch.look()
         shown = hotenv("dump", cwd=folder).stdout.decode()
-        words = ["sh", "-c", 'echo "$ALL"; read -r _', str(folder)]
-        with subprocess.Popen(
-            [*HOTENV, "run", "--", *words],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        ) as started:
-            assert started.stdout is not None
-            assert started.stdout.readline().decode() == f"{typed}{host}\n"
-            watch.look()
-            started.communicate(b"\n")
+        for options, script in RUNS:
+            words = ["sh", "-c", f"{script}; echo; read -r _", str(folder), "{}"]
+            with subprocess.Popen(
+                [*HOTENV, "run", *options, "--", *words],
+                cwd=folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            ) as started:
+                assert started.stdout is not None
+                assert f"{typed}{host}" in started.stdout.readline().decode()
+                watch.look()
+                started.communicate(b"\n")
         checked = hotenv("serve", "--check", "-p", cwd=folder, stdin=contract.encode())
         terminal.type(b"\x03")
         assert terminal.wait() == 0
