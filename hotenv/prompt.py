@@ -15,6 +15,7 @@ import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 from hotenv.errors import SystemFailureError, because
 from hotenv.printable import printable
@@ -35,6 +36,7 @@ class Terminal:
     def __init__(self) -> None:
         self._descriptor: int | None = None
         self._silenced = mmap.mmap(-1, 1)
+        self._echoes = False
         with suppress(OSError):
             self._descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
 
@@ -93,9 +95,14 @@ class Terminal:
             os.write(descriptor, b"\n")
 
     def _silence(self, descriptor: int) -> None:
-        if termios.tcgetattr(descriptor)[3] & termios.ECHO:
+        """Switch echo off, if it was on at the first question.
+
+        The parent may have stopped us anywhere in here, and then have us do it once more.
+        """
+        self._echoes = self._echoes or _has_echo(termios.tcgetattr(descriptor))
+        if self._echoes:
             self._silenced[0] = 1
-            _switch_echo(descriptor)
+            _set_echo(descriptor, on=False)
 
     # In the parent
 
@@ -155,17 +162,21 @@ class Terminal:
         with suppress(OSError, termios.error):
             if os.tcgetpgrp(descriptor) == os.getpgrp():
                 self._silenced[0] = 0
-                if not termios.tcgetattr(descriptor)[3] & termios.ECHO:
-                    _switch_echo(descriptor)
+                _set_echo(descriptor, on=True)
 
 
-def _switch_echo(descriptor: int) -> None:
-    """Switch echo from on to off, or back, and drop what was typed and not yet read.
+def _has_echo(modes: list[Any]) -> bool:
+    return bool(modes[3] & termios.ECHO)
+
+
+def _set_echo(descriptor: int, *, on: bool) -> None:
+    """Switch echo on or off; if it was not, drop what was typed and not yet read.
 
     What was typed before a question is no answer to it, and the rest of a paste is not meant for
     the shell. Does not wait for output, which Ctrl-S may have stopped.
     """
     modes = termios.tcgetattr(descriptor)
-    modes[3] ^= termios.ECHO
-    termios.tcsetattr(descriptor, termios.TCSANOW, modes)
-    termios.tcflush(descriptor, termios.TCIFLUSH)
+    if _has_echo(modes) != on:
+        modes[3] ^= termios.ECHO
+        termios.tcsetattr(descriptor, termios.TCSANOW, modes)
+        termios.tcflush(descriptor, termios.TCIFLUSH)
