@@ -3,7 +3,7 @@
 Two processes share the work. The child asks, and has the answers. The parent, which never has one,
 sees to it that echo is on again when anything ends or stops the two: a shell looks at nothing but
 the parent, so the parent comes last. Only the child switches echo off; a byte of shared memory
-tells that it did.
+tells that it did, and another one that it must not.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hotenv.variables import why_unfit
 _LONGEST = 4095  # bytes that a line on a terminal can have: the kernel drops the rest (termios(3))
 _DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _ASK_AGAIN = signal.SIGURG  # the parent's word to the child, which ignores it while it does not ask
+_SILENCED, _PAUSED = 0, 1  # bytes of the shared memory: echo is off; do not ask now
 
 
 class _Ended(BaseException):
@@ -35,7 +36,7 @@ class Terminal:
 
     def __init__(self) -> None:
         self._descriptor: int | None = None
-        self._silenced = mmap.mmap(-1, 1)
+        self._shared = mmap.mmap(-1, 2)
         self._echoes = False
         with suppress(OSError):
             self._descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
@@ -78,6 +79,8 @@ class Terminal:
 
         def show(*_signal: object) -> None:
             typed.clear()
+            if self._shared[_PAUSED]:  # a shell let us go on, and the parent is not that far yet
+                return
             self._silence(descriptor)
             os.write(descriptor, f"hotenv: {printable(question)}: ".encode())
 
@@ -101,7 +104,7 @@ class Terminal:
         """
         self._echoes = self._echoes or _has_echo(termios.tcgetattr(descriptor))
         if self._echoes:
-            self._silenced[0] = 1
+            self._shared[_SILENCED] = 1
             _set_echo(descriptor, on=False)
 
     # In the parent
@@ -120,12 +123,15 @@ class Terminal:
             raise _Ended(signum)
 
         def stop(signum: int, _frame: FrameType | None) -> None:
+            signal.signal(signum, signal.SIG_IGN)  # one at a time
             os.kill(child, signal.SIGSTOP)  # the terminal's Ctrl-Z may not have reached it yet
             os.waitid(os.P_PID, child, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            self._shared[_PAUSED] = 1
             self._restore()
             signal.signal(signum, signal.SIG_DFL)
             os.kill(os.getpid(), signum)  # until SIGCONT; not at all where no shell could send it
             signal.signal(signum, stop)
+            self._shared[_PAUSED] = 0
             os.kill(child, _ASK_AGAIN)
             os.kill(child, signal.SIGCONT)
 
@@ -157,11 +163,11 @@ class Terminal:
         While we are in the background a shell has it, with modes of its own.
         """
         descriptor = self._descriptor
-        if descriptor is None or not self._silenced[0]:
+        if descriptor is None or not self._shared[_SILENCED]:
             return
         with suppress(OSError, termios.error):
             if os.tcgetpgrp(descriptor) == os.getpgrp():
-                self._silenced[0] = 0
+                self._shared[_SILENCED] = 0
                 _set_echo(descriptor, on=True)
 
 
