@@ -139,6 +139,19 @@ def _add_run(subparsers: _Subparsers) -> None:
         "put in $NAME before hotenv runs)",
     )
     _add_selection(parser)
+    _add_layers(parser)
+    _add_files(parser)
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="run nothing: print the names that the command would get, where each is from, and "
+        "why what was asked for is absent (it asks the session as 'hotenv dump' does)",
+    )
+    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(run=_run_run)
+
+
+def _add_layers(parser: _Parser) -> None:
     parser.add_argument(
         "--no-override",
         action="store_false",
@@ -176,6 +189,9 @@ def _add_run(subparsers: _Subparsers) -> None:
         metavar="DIR",
         help="put this folder in front of PATH; may be repeated",
     )
+
+
+def _add_files(parser: _Parser) -> None:
     parser.add_argument(
         "--as-file",
         action="append",
@@ -193,14 +209,6 @@ def _add_run(subparsers: _Subparsers) -> None:
         help="not in the environment: the one {} in the command becomes the path of a file in "
         "memory with the session's variables (docker, dotenv, json, null, shell)",
     )
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="run nothing: print the names that the command would get, where each is from, and "
-        "why what was asked for is absent (it asks the session as 'hotenv dump' does)",
-    )
-    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=_run_run)
 
 
 def _add_selection(parser: _Parser) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -266,13 +267,16 @@ def exported(
     """The environment of a command after the shell has evaluated ``variables``."""
     env = shutil.which("env")
     assert env
-    result = subprocess.run(
-        [*shell, "-c", 'eval "$(cat)"\n"$0" -0', env],
-        input=FORMATS["shell"](variables),
-        env={"PATH": os.environ["PATH"], "LC_ALL": locale},
-        capture_output=True,
-        timeout=LIMIT,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run(
+            [*shell, "-c", 'eval "$(cat)"\n"$0" -0', env],
+            input=FORMATS["shell"](variables),
+            cwd=folder,
+            env={"PATH": os.environ["PATH"], "LC_ALL": locale},
+            capture_output=True,
+            timeout=LIMIT,
+        )
+        assert os.listdir(folder) == []  # nothing in it was taken for a redirection
     assert result.returncode == 0, result.stderr
     entries = result.stdout.split(b"\0")[:-1]
     return dict(entry.split(b"=", 1) for entry in entries)
