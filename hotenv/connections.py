@@ -18,7 +18,7 @@ _FEWEST_PLACES = 2  # for somebody who is silent and for somebody who is not
 _MOST_PLACES = 1000
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _TURNS = 3  # of the scheduler, until a request that has come already is read
-_RETRY = 0.05  # seconds until accept is tried again, if none of our descriptors became free
+_RETRY = 0.05  # seconds until it is tried again although no place became free
 
 
 def places_available() -> int:
@@ -52,21 +52,17 @@ class Connections:
         left; any other OSError of the listener is raised.
         """
         while True:
-            while self._taken >= self._places:
-                await self._make_room()
             try:
-                stream = await listener.accept()
+                if self._taken < self._places:
+                    stream = await listener.accept()
+                    scope = trio.CancelScope(deadline=trio.current_time() + self._limit)
+                    self._taken += 1
+                    self._waiting[scope] = None
+                    return stream, scope
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
                     raise
-                self._drop_oldest()
-                with trio.move_on_after(_RETRY):
-                    await self._released.park()
-            else:
-                scope = trio.CancelScope(deadline=trio.current_time() + self._limit)
-                self._taken += 1
-                self._waiting[scope] = None
-                return stream, scope
+            await self._make_room()
 
     def settle(self, scope: trio.CancelScope) -> None:
         """The request of this connection is complete: it is not dropped for another."""
@@ -79,14 +75,15 @@ class Connections:
         self._released.unpark()
 
     async def _make_room(self) -> None:
+        """Return when a place became free, or when it is time to try again."""
+        taken = self._taken
         for _ in range(_TURNS):
             await trio.lowlevel.checkpoint()
-        if self._taken >= self._places:
-            self._drop_oldest(keep=1)  # never the newest: its client may be about to speak
-            await self._released.park()
-
-    def _drop_oldest(self, keep: int = 0) -> None:
-        if len(self._waiting) > keep:
+        if self._taken < taken:
+            return
+        if len(self._waiting) > 1:  # the newest stays: its client may be about to speak
             oldest = next(iter(self._waiting))
             self.settle(oldest)
             oldest.cancel()
+        with trio.move_on_after(_RETRY):
+            await self._released.park()

@@ -8,6 +8,8 @@ import sys
 from hotenv.errors import SystemFailureError, because
 from hotenv.printable import printable
 
+_STDERR = 2
+
 
 def reserve_standard_streams() -> None:
     """Make sure that no file of ours gets the number of a standard stream that is closed.
@@ -22,9 +24,12 @@ def reserve_standard_streams() -> None:
 
 def say(words: str) -> None:
     """Write ``hotenv: words`` to standard error, safe to show on a terminal, if it is open."""
+    line = f"hotenv: {printable(words)}\n".encode("utf-8", "backslashreplace")
     if sys.stderr is not None:
+        # Past Python's buffer: what it could not write now it would try again at the end, and
+        # change the exit code.
         try:  # noqa: SIM105 - without contextlib, which every client would have to load
-            print(f"hotenv: {printable(words)}", file=sys.stderr, flush=True)
+            os.write(_STDERR, line)
         except OSError:
             pass
 
