@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -133,7 +134,8 @@ class Terminal:
         self.screen = b""
 
     def read(self) -> bool:
-        """Take what is on the screen; False at the end."""
+        """Take what comes to the screen; False at the end."""
+        assert select.select([self.fd], [], [], LIMIT)[0], f"silent for {LIMIT} s: {self.screen!r}"
         try:
             piece = os.read(self.fd, 65536)
         except OSError:  # EIO: the last process on it is gone

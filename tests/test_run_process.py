@@ -225,21 +225,26 @@ def test_nested(session: Path) -> None:
     assert result.stdout == b"1 2\n"
 
 
+_COUNT = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+os.write(1, b"ready")
+signal.sigwait([signal.SIGINT])
+os.write(1, b"caught")
+sys.stdin.readline()
+os.write(1, b"again" if signal.sigpending() else b"once")
+"""
+
+
 def test_ctrl_c_reaches_the_command_once(session: Path) -> None:
     """The terminal's Ctrl-C is one SIGINT to one process."""
-    count = (
-        "import os, signal, sys\n"
-        "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'caught'))\n"
-        "print('ready', flush=True)\n"
-        "sys.stdin.readline()\n"
-    )
-    terminal = Terminal([*HOTENV, "run", "--", PYTHON, "-c", count], session)
+    terminal = Terminal([*HOTENV, "run", "--", PYTHON, "-c", _COUNT], session)
     terminal.expect(b"ready")
     terminal.type(b"\x03")
     terminal.expect(b"caught")
     terminal.type(b"\n")
+    terminal.expect(b"once")
     assert terminal.wait() == 0
-    assert terminal.screen.count(b"caught") == 1
 
 
 @pytest.mark.parametrize("name", ["nope", "./nope", "", "/etc/passwd", "./"])
