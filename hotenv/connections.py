@@ -81,9 +81,14 @@ class Connections:
             await trio.lowlevel.checkpoint()
         if self._taken < taken:
             return
-        if len(self._waiting) > 1:  # the newest stays: its client may be about to speak
+        self._drop_oldest(keep=1)  # the newest stays: its client may be about to speak
+        with trio.move_on_after(_RETRY):
+            await self._released.park()
+            return
+        self._drop_oldest()
+
+    def _drop_oldest(self, keep: int = 0) -> None:
+        if len(self._waiting) > keep:
             oldest = next(iter(self._waiting))
             self.settle(oldest)
             oldest.cancel()
-        with trio.move_on_after(_RETRY):
-            await self._released.park()

@@ -77,14 +77,19 @@ def parse_marker(content: bytes, path: str) -> str:
 def find_marker(folder: str | None = None) -> str:
     """The path of the marker in ``folder`` (the current one if None), or nearest above it.
 
+    From the current folder it is a relative path. The name of a folder can be given to another one
+    before the marker is read, by the owner of the one above; ``..`` cannot.
+
     Error handling: raises NoSessionError if there is none, SystemFailureError where it is not
     possible to look: passing by could mean to use another session than the nearest.
     """
     with attempt("tell the current folder"):
         start = os.path.abspath(folder) if folder is not None else os.getcwd()
-    for place in _upward(start):
+    for height, place in enumerate(_upward(start)):
         path = os.path.join(place, NAME)
         with attempt(f"look for {path}"):
+            if folder is None:
+                path = os.path.join(*[os.pardir] * height, NAME)
             try:
                 os.lstat(path)
             except (FileNotFoundError, NotADirectoryError):
@@ -120,16 +125,17 @@ def read_marker(path: str) -> Marker:
     regular file or not a marker, SystemFailureError if it is somebody else's, writable by somebody
     else, or cannot be read.
     """
-    # By its name first: to say whose an unreadable marker is beats "permission denied".
     with attempt(f"read {path}"):
+        whole_path = os.path.abspath(path)
+        # By its name first: to say whose an unreadable marker is beats "permission denied".
         try:
-            _check_regular(status := os.lstat(path), path)
+            _check_regular(status := os.lstat(path), whole_path)
         except FileNotFoundError:
-            raise NoSessionError(f"{path} is gone") from None
-    check_trust(status, path)
+            raise NoSessionError(f"{whole_path} is gone") from None
+    check_trust(status, whole_path)
     status, content = load(path)
-    check_trust(status, path)
-    return Marker(path, parse_marker(content, path), status.st_uid)
+    check_trust(status, whole_path)
+    return Marker(whole_path, parse_marker(content, whole_path), status.st_uid)
 
 
 def load(path: str, *, dir_fd: int | None = None) -> tuple[os.stat_result, bytes]:

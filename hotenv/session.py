@@ -53,8 +53,8 @@ class Session:
             _, content = marker.load(marker.NAME, dir_fd=self._directory)
             named = marker.parse_marker(content, marker.NAME)
             return named == self.socket_path and _identity(named) == self._identity
-        except SystemFailureError:
-            return True
+        except SystemFailureError as error:
+            return not isinstance(error.__cause__, PermissionError)  # it is somebody else's now
         except (HotenvError, OSError):
             return False
 

@@ -58,40 +58,38 @@ async def test_the_time_of_a_connection(mock_clock: MockClock) -> None:
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
 async def test_waits_when_descriptors_run_out(number: int, autojump_clock: MockClock) -> None:
     """accept fails for want of descriptors: drop a silent one, wait, try again; no log."""
-    failures = [OSError(number, "none left")] * 3
+    failures: list[OSError] = []
 
     def fail() -> None:
         if failures:
             raise failures.pop()
 
     listener = MemoryListener(fail)
-    listener.connect()
+    for _ in range(3):
+        listener.connect()
     connections = Connections(places=10, limit=5)
-    listener.connect()
-    succeed = failures.copy()
-    failures.clear()
-    _, scope = await connections.accept(listener)
-    failures.extend(succeed)
+    scopes = [(await connections.accept(listener))[1] for _ in range(2)]
+    failures.extend([OSError(number, "none left")] * 3)
     start = trio.current_time()
     await connections.accept(listener)
     assert failures == []
-    assert scope.cancel_called
+    assert [scope.cancel_called for scope in scopes] == [True, True]
     assert 0 < trio.current_time() - start < 1
 
 
 async def test_what_was_dropped_is_used_at_once(autojump_clock: MockClock) -> None:
     """Without descriptors: the one that is dropped frees one, and nobody waits longer."""
-    exhausted = False
+    free = 3
 
     def fail() -> None:
-        if exhausted:
+        if not free:
             raise OSError(errno.EMFILE, "none left")
 
     async def handle(scope: trio.CancelScope) -> None:
-        nonlocal exhausted
+        nonlocal free
         with scope:
             await trio.sleep_forever()
-        exhausted = False
+        free += 1
         connections.release(scope)
 
     listener = MemoryListener(fail)
@@ -101,10 +99,30 @@ async def test_what_was_dropped_is_used_at_once(autojump_clock: MockClock) -> No
         for _ in range(20):
             listener.connect()
             _, scope = await connections.accept(listener)
+            free -= 1
             nursery.start_soon(handle, scope)
-            exhausted = True
         assert trio.current_time() == start
         nursery.cancel_scope.cancel()
+
+
+async def test_a_request_that_has_come_is_read_first(autojump_clock: MockClock) -> None:
+    """With all places taken: only who has sent nothing is dropped for somebody else."""
+    listener = MemoryListener()
+    connections = Connections(places=3, limit=5)
+
+    async def handle(stream: trio.abc.Stream, scope: trio.CancelScope) -> None:
+        with scope:
+            await stream.receive_some()
+            connections.settle(scope)
+            await trio.sleep(1)
+        assert not scope.cancelled_caught
+        connections.release(scope)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(12):
+            await listener.connect().send_all(b"x")
+            stream, scope = await connections.accept(listener)
+            nursery.start_soon(handle, stream, scope)
 
 
 async def test_other_errors_of_the_listener_are_raised() -> None:

@@ -155,9 +155,11 @@ def test_find_here_and_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert find_marker(str(deep)) == str(tmp_path / "a" / ".hotenv")
     assert find_marker(str(tmp_path)) == str(tmp_path / ".hotenv")
     monkeypatch.chdir(deep)
-    assert find_marker() == str(tmp_path / "a" / ".hotenv")
+    assert find_marker() == "../../.hotenv"
+    assert read_marker(find_marker()).path == str(tmp_path / "a" / ".hotenv")
     write(deep / ".hotenv")
-    assert find_marker() == str(deep / ".hotenv")
+    assert find_marker() == ".hotenv"
+    assert read_marker(find_marker()).path == str(deep / ".hotenv")
     assert find_marker("..") == str(tmp_path / "a" / ".hotenv")
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from hotenv.errors import SystemFailureError
+from hotenv.marker import find_marker, read_marker
 from hotenv.session import claim
 from processes import finish, serving, wait_until
 from users import (
@@ -196,6 +197,36 @@ def test_force_over_a_planted_marker(place: Path, home: Path) -> None:
         assert ended.returncode == 0
         assert os.listdir(loose) == []
         assert ask(VICTIM, "dump", cwd=home).stdout == b"A=1\n"
+
+
+def test_marker_replaced_by_one_that_cannot_be_read(place: Path) -> None:
+    """By somebody who may write to the folder: the session is lost then, and ends."""
+    loose = make_folder(place / "loose", VICTIM, 0o777)
+    with acting_as(STRANGER):
+        (loose / "theirs").touch(mode=0o600)
+    with acting_as(VICTIM), claim(str(loose)) as session:
+        assert session.can_be_found()
+        (loose / "theirs").replace(loose / ".hotenv")
+        assert not session.can_be_found()
+
+
+def test_folder_swapped_before_the_marker_is_read(
+    place: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The current folder is the one whose marker counts, whatever has its name by then."""
+    team = make_folder(place / "team", STRANGER, 0o777)
+    below = make_folder(make_folder(team / "here", VICTIM, 0o755) / "below", VICTIM, 0o755)
+    plant(team / "here", Path("/here"), VICTIM, 0o600)
+    plant(home, Path("/home"), VICTIM, 0o600)
+    make_folder(home / "below", VICTIM, 0o755)
+    monkeypatch.chdir(below)
+    path = find_marker()
+    with acting_as(STRANGER):
+        (team / "here").rename(team / "there")
+        (team / "here").symlink_to(home)
+    with acting_as(VICTIM):
+        marker = read_marker(path)
+    assert (marker.path, marker.socket) == (str(team / "there" / ".hotenv"), "/here")
 
 
 # The runtime folder

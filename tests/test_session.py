@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import itertools
 import os
 import secrets
 import socket
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import folderlock
+from hotenv import folderlock, marker
 from hotenv.errors import HotenvError, SessionExistsError, SystemFailureError
 from hotenv.marker import refuse_existing
 from hotenv.session import claim
@@ -214,6 +216,29 @@ def test_file_system_that_keeps_no_modes(
     if not links:
         monkeypatch.setattr(os, "link", lambda *_a, **_k: (_ for _ in ()).throw(OSError(95, "no")))
     with pytest.raises(SystemFailureError, match="writable by others"), claim(str(folder)):
+        pytest.fail("claimed")
+    assert is_clean(folder, runtime)
+
+
+@pytest.mark.parametrize("which", [1, 2], ids=["draft", "in place"])
+def test_full_disk(
+    folder: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    """A marker that could not be written whole is removed, also where links are not possible."""
+    write = marker.format_marker
+    calls = itertools.count(1)
+
+    def format_marker(path: str) -> bytes:
+        if next(calls) == which:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path)
+
+    def refuse(*_args: object, **_options: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(marker, "format_marker", format_marker)
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(SystemFailureError, match="no space left"), claim(str(folder)):
         pytest.fail("claimed")
     assert is_clean(folder, runtime)
 
