@@ -94,6 +94,8 @@ class ForkServer:
 
 
 def _serve() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also under nohup, or with "&"
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     arguments.build_parser()  # fills caches
     gc.collect()
     gc.freeze()
