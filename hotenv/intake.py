@@ -14,7 +14,8 @@ import select
 import signal
 import struct
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import NoReturn
 
 from hotenv import errors
@@ -38,32 +39,106 @@ class Intake:
         self.variables = variables
 
 
+class Reader:
+    """The child process that reads standard input. What it hands over comes out of ``pipe``."""
+
+    def __init__(self, rules: Rules) -> None:
+        """Start it.
+
+        ``${NAME}`` is looked up in this process's environment; questions are asked on its terminal.
+        Raises SystemFailureError if there is no standard input.
+        """
+        invite()
+        self._terminal = Terminal() if rules.prompt else None
+        parent = os.getpid()
+        self.pipe, childs_end = os.pipe()
+        self._pid = os.fork()
+        if not self._pid:
+            os.close(self.pipe)
+            _be_the_child(parent, childs_end, rules, self._terminal)
+        os.close(childs_end)
+
+    @contextmanager
+    def attended(self) -> Iterator[None]:
+        """After the block, wait until it has ended; if the block fails, end it.
+
+        Meanwhile it may ask questions. To be done by the process that started it. Raises
+        KeyboardInterrupt if Ctrl-C ended it.
+        """
+        try:
+            with self._terminal.guard(self._pid) if self._terminal else nullcontext():
+                yield
+                os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        finally:
+            os.kill(self._pid, signal.SIGKILL)  # nothing to a child that has ended by itself
+            status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        if status == -signal.SIGINT:
+            raise KeyboardInterrupt
+
+
 def take_in(rules: Rules, *, require_locked_memory: bool = False) -> Intake:
     """Read dotenv text from standard input until its end; say what its author may not have meant.
 
-    ``${NAME}`` is looked up in this process's environment; questions are asked on its terminal.
-    Warns if the memory could not be locked, or fails for that with ``require_locked_memory``.
+    Error handling: raises what :func:`accept` does, and SystemFailureError without an input.
+    """
+    reader = Reader(rules)
+    with reader.attended():
+        delivery = receive(reader.pipe)
+    return accept(delivery, require_locked_memory=require_locked_memory)
+
+
+class Delivery:
+    """What a reader handed over: a ``report``, empty if it failed, and the ``response`` if any."""
+
+    def __init__(self, report: dict[str, object], response: LockedMemory | None) -> None:
+        self.report = report
+        self.response = response
+
+
+def receive(pipe: int) -> Delivery:
+    """All that comes out of the ``pipe`` of a reader, which is closed then."""
+    try:
+        report_size, response_size = _SIZES.unpack(_read(pipe, _SIZES.size))
+        report = json.loads(_read(pipe, report_size))
+        response = None
+        if response_size:
+            response = LockedMemory(response_size)
+            response.fill(pipe)
+    except EOFError:
+        return Delivery({}, None)
+    finally:
+        os.close(pipe)
+    return Delivery(report, response)
+
+
+def _read(pipe: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = os.read(pipe, size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+def accept(delivery: Delivery, *, require_locked_memory: bool) -> Intake:
+    """What came in. Warns if the memory could not be locked, or fails for that if it is required.
 
     Error handling: raises InputError for a bad line, SystemFailureError if reading or asking fails.
     """
-    invite()
-    terminal = Terminal() if rules.prompt else None
-    parent = os.getpid()
-    pipe, childs_end = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(pipe)
-        _be_the_child(parent, childs_end, rules, terminal)
-    os.close(childs_end)
-    try:
-        with terminal.guard(child) if terminal else nullcontext():
-            report, response = _receive(pipe)
-    except EOFError:
-        report, response = {}, None
-    finally:
-        os.close(pipe)
-        status = _end(child)
-    return _conclude(report, response, status, require_locked_memory=require_locked_memory)
+    report, response = delivery.report, delivery.response
+    if "error" in report:
+        raise getattr(errors, str(report["error"]))(report["message"])
+    if response is None:
+        raise SystemFailureError("the process that reads standard input ended too early")
+    for warning in report["warnings"]:  # type: ignore[attr-defined]
+        say(f"warning: standard input: {warning}")
+    if not response.locked:
+        problem = "the memory for the secrets cannot be locked (see 'ulimit -l')"
+        if require_locked_memory:
+            raise SystemFailureError(problem)
+        say(f"warning: {problem}: the system could write them to its swap space")
+    return Intake(response, report["variables"])  # type: ignore[arg-type]
 
 
 def invite() -> None:
@@ -95,55 +170,6 @@ def read_input() -> bytes:
                 return bytes(data)
             data += piece
     raise SystemFailureError(f"standard input is over {RESPONSE_LIMIT} bytes")
-
-
-def _receive(pipe: int) -> tuple[dict[str, object], LockedMemory | None]:
-    report_size, response_size = _SIZES.unpack(_read(pipe, _SIZES.size))
-    report = json.loads(_read(pipe, report_size))
-    response = None
-    if response_size:
-        response = LockedMemory(response_size)
-        response.fill(pipe)
-    return report, response
-
-
-def _read(pipe: int, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        piece = os.read(pipe, size - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
-
-
-def _end(child: int) -> int:
-    """Make sure that the child has ended; the number of the signal that did it, or 0."""
-    os.kill(child, signal.SIGKILL)  # nothing to a child that has ended by itself
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _conclude(
-    report: dict[str, object],
-    response: LockedMemory | None,
-    status: int,
-    *,
-    require_locked_memory: bool,
-) -> Intake:
-    if status == -signal.SIGINT:
-        raise KeyboardInterrupt
-    if "error" in report:
-        raise getattr(errors, str(report["error"]))(report["message"])
-    if response is None:
-        raise SystemFailureError("the process that reads standard input ended too early")
-    for warning in report["warnings"]:  # type: ignore[attr-defined]
-        say(f"warning: standard input: {warning}")
-    if not response.locked:
-        problem = "the memory for the secrets cannot be locked (see 'ulimit -l')"
-        if require_locked_memory:
-            raise SystemFailureError(problem)
-        say(f"warning: {problem}: the system could write them to its swap space")
-    return Intake(response, report["variables"])  # type: ignore[arg-type]
 
 
 # In the child
