@@ -7,11 +7,10 @@ epoll stands still too: a sleeper has to look at the clock now and then.
 from __future__ import annotations
 
 import math
-import time
 
 import trio
 
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS: the latter counts sleep
+from hotenv.boottime import boot_time
 
 LONGEST_SLEEP = 15.0
 """Seconds until it looks again: at most so long after waking up does a deadline go unnoticed."""
@@ -25,7 +24,7 @@ class BootClock(trio.abc.Clock):
 
     def current_time(self) -> float:
         """Now, in seconds."""
-        return time.clock_gettime(_CLOCK)
+        return boot_time()
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Seconds to sleep on the way to ``deadline``, LONGEST_SLEEP at most."""

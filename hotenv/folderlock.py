@@ -1,4 +1,4 @@
-"""The lock of a marker's folder: checking a marker and then changing it are two steps."""
+"""The lock of a folder: checking a marker or a socket and then changing it are two steps."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _CANNOT_LOCK = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOP
 
 
 @contextmanager
-def locked_folder(directory: int, path: str) -> Iterator[None]:
-    """Hold the lock of the open folder ``directory`` while its marker ``path`` is changed.
+def locked_folder(directory: int, name: str) -> Iterator[None]:
+    """Hold the lock of the open folder ``directory`` while what is in it is checked and changed.
+
+    ``name`` is what errors call it.
 
     Where folders cannot be locked, as on NFS, it goes without: links and renames are atomic all
     the same, only the check before them is not.
@@ -27,14 +29,14 @@ def locked_folder(directory: int, path: str) -> Iterator[None]:
     Error handling: raises SystemFailureError if somebody holds it longer than PATIENCE.
     """
     deadline = time.monotonic() + PATIENCE
-    with attempt(f"lock the folder of {path}"):
+    with attempt(f"lock {name}"):
         while True:
             try:
                 fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise SystemFailureError(
-                        f"the folder of {path} is locked by another process: try again"
+                        f"{name} is locked by another process: try again"
                     ) from None
                 time.sleep(_POLL)
                 continue

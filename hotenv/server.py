@@ -10,17 +10,21 @@ from __future__ import annotations
 import enum
 import math
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from functools import partial
 
 import trio
 
 from hotenv import protocol
+from hotenv.boottime import boot_time
 from hotenv.connections import Connections, places_available
 from hotenv.durations import DEFAULT_TIMEOUT
 from hotenv.errors import ArtifactError, UsageError
 from hotenv.session import Session, claim
 from hotenv.snapshot import Snapshot
+from hotenv.statusrecord import StatusRecord
 from hotenv.watchdog import Watchdog
 
 EXCHANGE_LIMIT = 5.0
@@ -78,15 +82,42 @@ async def serve(
     response = protocol.encode_response(snapshot)
     watchdog = Watchdog(timeout, max_age)
     if folder is not None and listener is None:
-        with claim(os.fspath(folder), force=force) as session:
+        description = partial(describe, watchdog=watchdog, variables=len(snapshot))
+        with claim(os.fspath(folder), describe=description, force=force) as session:
             task_status.started(session)
             return await hold(
-                listen_on(session), response, watchdog, can_be_found=session.can_be_found
+                listen_on(session),
+                response,
+                watchdog,
+                can_be_found=session.can_be_found,
+                on_request=lambda _request: session.postpone(boot_time() + watchdog.left),
             )
     if folder is None and listener is not None:
         task_status.started(None)
         return await hold(listener, response, watchdog)
     raise UsageError("serve needs a folder or a listener, and not both")
+
+
+def describe(
+    marker_path: str,
+    *,
+    watchdog: Watchdog,
+    variables: int,
+    log: str | None = None,
+    standalone: bool = False,
+) -> StatusRecord:
+    """What is published about a session that begins now. See StatusRecord for the arguments."""
+    now = boot_time()
+    return StatusRecord(
+        marker=marker_path,
+        started=time.time(),
+        timeout=float(watchdog.timeout),
+        deadline=now + watchdog.left,
+        end=None if watchdog.age_left == math.inf else now + watchdog.age_left,
+        variables=variables,
+        log=log,
+        standalone=standalone,
+    )
 
 
 def listen_on(session: Session) -> Listener:

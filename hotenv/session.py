@@ -1,8 +1,8 @@
-"""What a session owns on disk, a socket and a marker: claimed in order, released in order.
+"""What a session owns on disk: a socket, its status beside it, and a marker.
 
-The order of a claim: the socket listens before the marker is there, and the marker is complete when
-it is first seen, so whoever finds a marker can connect. Whatever fails, what was made so far is
-removed. The order of a release: the socket, then the marker.
+The order of a claim: the socket listens, and the status is published, before the marker is there,
+and the marker is complete when it is first seen, so whoever finds a marker can connect. Whatever
+fails, what was made so far is removed. The order of a release: the socket, the marker, the status.
 
 A release must never remove the marker of a newer session. Checking a marker and then changing it
 are two steps, and every hotenv that does both holds a lock on the marker's folder meanwhile.
@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import socket
-import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 
 from attrs import frozen
 
@@ -25,24 +22,24 @@ from hotenv import marker
 from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.folderlock import locked_folder
 from hotenv.runtime import make_runtime_base, runtime_base
-
-BACKLOG = 4096
-"""Connections that the kernel keeps waiting; it lowers this to its own limit (somaxconn)."""
+from hotenv.socketfile import SocketFile, is_own_socket
+from hotenv.statusfile import SOCKET_SUFFIX, StatusFile, status_path
+from hotenv.statusrecord import StatusRecord
 
 _CANNOT_LINK = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_ID_TRIES = 100
 _PRIVATE_FILE = 0o600
 
 
 @frozen
 class Session:
-    """A claimed session: its listening socket, and where its socket and its marker are."""
+    """A claimed session: where its socket and its marker are."""
 
-    listener: socket.socket
     socket_path: str
     marker_path: str
+    listener: socket.socket
+    _socket_file: SocketFile
+    _status_file: StatusFile
     _directory: int
-    _identity: tuple[int, int]
 
     def can_be_found(self) -> bool:
         """Whether the marker still names the socket, and the socket is still the one it was.
@@ -52,18 +49,25 @@ class Session:
         try:
             _, content = marker.load(marker.NAME, dir_fd=self._directory)
             named = marker.parse_marker(content, marker.NAME)
-            return named == self.socket_path and _identity(named) == self._identity
+            return named == self.socket_path and self._socket_file.is_in_place()
         except SystemFailureError as error:
             return not isinstance(error.__cause__, PermissionError)  # it is somebody else's now
         except (HotenvError, OSError):
             return False
 
+    def postpone(self, deadline: float) -> None:
+        """Publish that it now ends at ``deadline`` (seconds of the boot clock)."""
+        self._status_file.postpone(deadline)
+
 
 @contextmanager
-def claim(folder: str, *, force: bool = False) -> Iterator[Session]:
+def claim(
+    folder: str, *, describe: Callable[[str], StatusRecord], force: bool = False
+) -> Iterator[Session]:
     """Own a new session in ``folder`` for the length of the block.
 
-    ``force`` replaces a marker that is there, and removes the socket that it names.
+    ``describe`` makes of the marker's path what is published about the session. ``force`` replaces
+    a marker that is there, and removes the socket that it names.
 
     Error handling: raises SessionExistsError if there is a marker and no ``force``, and
     SystemFailureError if what is needed cannot be made; then nothing is left behind. The release
@@ -77,62 +81,28 @@ def claim(folder: str, *, force: bool = False) -> Iterator[Session]:
             # Held for the whole session: the marker is found again if the folder is renamed.
             directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         undo.callback(os.close, directory)
-        base = make_runtime_base()
-        with attempt(f"make a socket in {base}"):
-            listener, socket_path = _bind(base)
-            identity = _identity(socket_path)
-            remove_socket = partial(_remove_socket, listener, socket_path, identity)
-            undo.callback(remove_socket)
-            listener.listen(BACKLOG)
-        _publish(directory, marker_path, socket_path, force=force)
-        undo.callback(_withdraw, directory, marker_path, socket_path)
-        undo.callback(remove_socket)  # once more, for the order of the release: first of all
-        yield Session(listener, socket_path, marker_path, directory, identity)
-
-
-def _bind(base: str) -> tuple[socket.socket, str]:
-    """A socket that is bound below ``base`` under a new session id, with mode 0600."""
-    for _ in range(_ID_TRIES):
-        path = os.path.join(base, f"{secrets.token_hex(4)}.sock")
-        if (size := len(os.fsencode(path))) > marker.SOCKET_PATH_LIMIT:
-            raise SystemFailureError(
-                f"the path of a socket in {base} would have {size} bytes, the system's limit is "
-                f"{marker.SOCKET_PATH_LIMIT}: set XDG_RUNTIME_DIR to a shorter one"
-            )
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            # On Linux the file is born with the mode of the socket; elsewhere chmod is in time,
-            # for nobody can connect before listen().
-            with suppress(OSError):
-                os.fchmod(listener.fileno(), _PRIVATE_FILE)
-            listener.bind(path)
-            os.chmod(path, _PRIVATE_FILE)
-        except OSError as error:
-            listener.close()
-            if error.errno != errno.EADDRINUSE:
-                raise
-        else:
-            return listener, path
-    raise SystemFailureError(f"no free session id in {base}: remove old sockets there")
-
-
-def _remove_socket(listener: socket.socket, path: str, identity: tuple[int, int]) -> None:
-    """End ``listener`` and remove its file, if that is still its file."""
-    listener.close()
-    with suppress(OSError):
-        if _identity(path) == identity:
-            os.unlink(path)
-
-
-def _identity(path: str) -> tuple[int, int]:
-    status = os.lstat(path)
-    return status.st_dev, status.st_ino
+        socket_file = SocketFile(make_runtime_base())
+        undo.callback(socket_file.remove)
+        with attempt(f"publish the status of {socket_file.path}"):
+            status_file = StatusFile(socket_file.path, describe(marker_path))
+        undo.callback(status_file.remove)
+        _publish(directory, marker_path, socket_file.path, force=force)
+        undo.callback(withdraw_marker, directory, marker_path, socket_file.path)
+        undo.callback(socket_file.remove)  # once more, for the order of the release: first of all
+        yield Session(
+            socket_file.path,
+            marker_path,
+            socket_file.listener,
+            socket_file,
+            status_file,
+            directory,
+        )
 
 
 def _publish(directory: int, path: str, socket_path: str, *, force: bool) -> None:
     """Put a marker for ``socket_path`` into the folder, whole and at once."""
-    draft = f"{marker.NAME}.{os.path.basename(socket_path).removesuffix('.sock')}"
-    with locked_folder(directory, path), attempt(f"write {path}"):
+    draft = os.path.basename(draft_path(path, socket_path))
+    with locked_folder(directory, f"the folder of {path}"), attempt(f"write {path}"):
         _write(draft, directory, socket_path, path)
         try:
             if force:
@@ -144,6 +114,11 @@ def _publish(directory: int, path: str, socket_path: str, *, force: bool) -> Non
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=directory)
+
+
+def draft_path(marker_path: str, socket_path: str) -> str:
+    """Where a marker is written before it is put into place: nobody else's, as the socket is."""
+    return f"{marker_path}.{os.path.basename(socket_path).removesuffix(SOCKET_SUFFIX)}"
 
 
 def _write(name: str, directory: int, socket_path: str, path: str) -> None:
@@ -190,11 +165,17 @@ def _link(draft: str, directory: int, socket_path: str, path: str) -> None:
         _write(marker.NAME, directory, socket_path, path)
 
 
-def _withdraw(directory: int, path: str, socket_path: str) -> None:
-    """Remove the marker if it still names our socket: it may be a newer session's by now."""
-    with locked_folder(directory, path), attempt(f"remove {path}"):
-        if _socket_named_in(directory) == socket_path:
-            os.unlink(marker.NAME, dir_fd=directory)
+def withdraw_marker(directory: int, path: str, socket_path: str) -> bool:
+    """Remove the marker of the open folder ``directory``, if it names ``socket_path``.
+
+    It may be a newer session's by now. ``path`` is what errors call it; returns whether it was
+    removed.
+    """
+    with locked_folder(directory, f"the folder of {path}"), attempt(f"remove {path}"):
+        if _socket_named_in(directory) != socket_path:
+            return False
+        os.unlink(marker.NAME, dir_fd=directory)
+        return True
 
 
 def _socket_named_in(directory: int, *, trusted: bool = False) -> str | None:
@@ -209,10 +190,10 @@ def _socket_named_in(directory: int, *, trusted: bool = False) -> str | None:
 
 
 def _remove_replaced(path: str | None) -> None:
-    """Remove the socket of the session whose marker we replaced, if it surely is one of ours."""
+    """Remove what the session whose marker we replaced has in the base, if it surely is ours."""
     if path is None or os.path.dirname(path) != runtime_base():
         return
     with suppress(OSError):
-        status = os.lstat(path)
-        if stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid():
+        if is_own_socket(path):
             os.unlink(path)
+            os.unlink(status_path(path))

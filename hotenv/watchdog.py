@@ -19,7 +19,7 @@ class Watchdog:
     """
 
     def __init__(self, timeout: float, max_age: float = math.inf) -> None:
-        self._timeout = timeout
+        self.timeout = timeout
         self._end = trio.current_time() + max_age
         self._deadline = math.inf
         self._scope = trio.CancelScope()
@@ -29,7 +29,7 @@ class Watchdog:
     def touch(self) -> None:
         """Start the time anew, unless it is over."""
         if not self.expired:
-            self._deadline = min(trio.current_time() + self._timeout, self._end)
+            self._deadline = min(trio.current_time() + self.timeout, self._end)
             self._scope.deadline = self._deadline
 
     @property
@@ -37,6 +37,16 @@ class Watchdog:
         """Whether the time is over, by the clock and not by what the scheduler got to yet."""
         self._expired = self._expired or trio.current_time() >= self._deadline
         return self._expired
+
+    @property
+    def left(self) -> float:
+        """Seconds until it expires, if it is not touched."""
+        return self._deadline - trio.current_time()
+
+    @property
+    def age_left(self) -> float:
+        """Seconds until it expires however often it is touched; infinite without ``max_age``."""
+        return self._end - trio.current_time()
 
     async def wait_expired(self) -> None:
         """Return when the time is over. For one task."""

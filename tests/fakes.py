@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import trio
 from trio.testing import (
@@ -11,6 +13,10 @@ from trio.testing import (
     lockstep_stream_pair,
     memory_stream_pair,
 )
+
+from hotenv import session
+from hotenv.boottime import boot_time
+from hotenv.statusrecord import StatusRecord
 
 MemoryStream = trio.StapledStream[MemorySendStream, MemoryReceiveStream]
 
@@ -60,3 +66,22 @@ async def receive_all(stream: trio.abc.ReceiveStream) -> bytes:
     except trio.BrokenResourceError:
         pass
     return received
+
+
+def describe(marker: str) -> StatusRecord:
+    """What a session of five minutes publishes."""
+    return StatusRecord(
+        marker=marker,
+        started=time.time(),
+        timeout=300.0,
+        deadline=boot_time() + 300,
+        end=None,
+        variables=1,
+        log=None,
+        standalone=False,
+    )
+
+
+def claim(folder: str, *, force: bool = False) -> AbstractContextManager[session.Session]:
+    """A session in ``folder`` of which nothing special is published."""
+    return session.claim(folder, describe=describe, force=force)

@@ -18,7 +18,9 @@ from fakes import MemoryListener
 from hotenv import protocol
 from hotenv.intake import Intake
 from hotenv.lockedmemory import LockedMemory
-from hotenv.process import serve_in_foreground
+from hotenv.output import Output
+from hotenv.process import serve_intake
+from hotenv.serveoptions import ServeOptions
 from hotenv.server import GRACE, Ending, hold
 from hotenv.watchdog import Watchdog
 from processes import is_clean
@@ -251,15 +253,8 @@ def test_sigterm(folder: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -
         instrument = Terminating(step, folder)
         monkeypatch.setattr(trio, "run", partial(trio_run, instruments=[instrument]))
         with restored_mask():
-            serve_in_foreground(
-                intake,
-                str(folder),
-                timeout=60,
-                max_age=60,
-                force=False,
-                quiet=True,
-                verbose=False,
-            )
+            options = ServeOptions(timeout=60, max_age=60)
+            serve_intake(intake, str(folder), options, Output(None, None))
         answer = instrument.close()
         assert answer == SMALL or (answer == b"" and instrument.hit)
         assert is_clean(folder, runtime)

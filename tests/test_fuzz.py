@@ -19,7 +19,7 @@ from hotenv.answer import GONE, conclude
 from hotenv.envtext import parse_dotenv
 from hotenv.errors import ArtifactError, InputError, SystemFailureError, UnreachableError
 from hotenv.marker import SOCKET_PATH_LIMIT, Marker, parse_marker
-from hotenv.requestlog import log_line
+from hotenv.requestlog import request_line
 from hotenv.rules import Rules
 from hotenv.server import hold
 from hotenv.watchdog import Watchdog
@@ -118,7 +118,7 @@ def test_requests(clients: list[tuple[bytes, list[int], bool]]) -> None:
     log: list[str] = []
 
     def on_request(request: protocol.Request) -> None:
-        log.append(log_line(datetime.min, request, verbose=True))
+        log.append(request_line(datetime.min, request, verbose=True))
 
     async def ask(listener: MemoryListener, sent: list[bytes], *, ends: bool) -> bytes:
         stream = listener.connect()

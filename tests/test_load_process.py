@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv.session import claim
+from fakes import claim
 from processes import HOTENV, LIMIT, finish, hotenv, is_clean, said, serving, wait_until
 
 DUMP = b'{"command":"dump"}\n'

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from fakes import claim
 from hotenv.errors import SystemFailureError
 from hotenv.marker import find_marker, read_marker
-from hotenv.session import claim
 from processes import finish, serving, wait_until
 from users import (
     PRIVATE,

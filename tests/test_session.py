@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from fakes import claim
 from hotenv import folderlock, marker
 from hotenv.errors import HotenvError, SessionExistsError, SystemFailureError
 from hotenv.marker import refuse_existing
-from hotenv.session import claim
 from processes import LIMIT, is_clean
 
 
@@ -290,7 +290,8 @@ def test_folder_that_cannot_be_locked(folder: Path, monkeypatch: pytest.MonkeyPa
 
 _OLD_ENDS = """
 import sys
-from hotenv.session import claim
+sys.path.insert(0, sys.argv[3])
+from fakes import claim
 for _ in range(int(sys.argv[2])):
     with claim(sys.argv[1], force=True):
         pass
@@ -302,7 +303,9 @@ def test_old_end_never_removes_a_newer_marker(folder: Path, runtime: Path) -> No
 
     Only --force of the others may replace it, and that leaves a marker, for a moment at least.
     """
-    process = subprocess.Popen([sys.executable, "-c", _OLD_ENDS, str(folder), "1000"])
+    process = subprocess.Popen(
+        [sys.executable, "-c", _OLD_ENDS, str(folder), "1000", str(Path(__file__).parent)]
+    )
     path = folder / ".hotenv"
     wrong = 0
     rounds = 0

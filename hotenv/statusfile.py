@@ -1,0 +1,73 @@
+"""The file beside a socket in which a server publishes its status, and how it is read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from hotenv.errors import HotenvError
+from hotenv.marker import load
+from hotenv.statusrecord import (
+    DEADLINE_OFFSET,
+    StatusRecord,
+    decode_record,
+    encode_deadline,
+    encode_record,
+)
+
+SOCKET_SUFFIX = ".sock"
+STATUS_SUFFIX = ".json"
+
+_PRIVATE_FILE = 0o600
+
+
+def status_path(socket_path: str) -> str:
+    """Where the server of ``socket_path`` publishes its status."""
+    return socket_path.removesuffix(SOCKET_SUFFIX) + STATUS_SUFFIX
+
+
+def read_status(socket_path: str) -> StatusRecord | None:
+    """What the server of ``socket_path`` has published; None if that cannot be read.
+
+    A session is as good without it: nobody needs it to use a session.
+    """
+    try:
+        return decode_record(load(status_path(socket_path))[1])
+    except HotenvError:
+        return None
+
+
+class StatusFile:
+    """The status of one session, as its server publishes it."""
+
+    def __init__(self, socket_path: str, record: StatusRecord) -> None:
+        """Publish ``record``. The name is ours, as the socket is: what has it is a dead server's.
+
+        Raises OSError.
+        """
+        self._path = status_path(socket_path)
+        content = encode_record(record)
+        with suppress(FileNotFoundError):
+            os.unlink(self._path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(self._path, flags, _PRIVATE_FILE)
+        try:
+            os.fchmod(self._descriptor, _PRIVATE_FILE)
+            with open(self._descriptor, "wb", closefd=False) as file:
+                file.write(content)
+        except OSError:
+            self.remove()
+            raise
+        self._deadline_at = len(content) + DEADLINE_OFFSET
+
+    def postpone(self, deadline: float) -> None:
+        """Publish a new ``deadline`` (seconds of the boot clock), as well as it goes."""
+        with suppress(OSError):
+            os.pwrite(self._descriptor, encode_deadline(deadline), self._deadline_at)
+
+    def remove(self) -> None:
+        """Publish nothing any more."""
+        with suppress(OSError):
+            if os.path.samestat(os.lstat(self._path), os.fstat(self._descriptor)):
+                os.unlink(self._path)
+        os.close(self._descriptor)
