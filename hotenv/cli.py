@@ -1,15 +1,14 @@
 """The program: runs one command, and is the only place where errors become exit codes.
 
-The plain form of a command line goes straight to its command: argparse takes a third as long to
-load as an interpreter to start.
+The plain form of what is typed all day goes straight to its command: argparse takes a third as long
+to load as an interpreter to start.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 
-from hotenv.errors import HotenvError, SystemFailureError
+from hotenv.errors import HotenvError, SystemFailureError, internal_error
 from hotenv.stdio import reserve_standard_streams, say
 
 TYPE_CHECKING = False
@@ -34,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _BROKEN_PIPE
     except Exception as error:
-        say(f"internal error: {_whereabouts(error)}: please report it")
+        say(internal_error(error))
         return SystemFailureError.exit_code
     except (KeyboardInterrupt, BaseExceptionGroup):  # in a group if it came while Trio started
         return _INTERRUPTED
@@ -43,24 +42,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> None:
     if len(argv) > 2 and argv[0] == "run" and argv[1] == "--":
-        from hotenv.commands import run
+        from hotenv import commands
 
-        run(argv[2:])
+        commands.run(argv[2:])
+    elif list(argv) == ["status", "--short"]:
+        from hotenv import commands
+
+        commands.status_short()
     else:
-        from hotenv.arguments import build_parser
+        from hotenv import arguments
 
-        args = build_parser().parse_args(argv)
-        args.run(args)
-
-
-def _whereabouts(error: BaseException) -> str:
-    """What kind of error and where, but not its text: that, or a traceback, could show a value."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = (
-        f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else ""
-    )
-    return f"{type(error).__name__} at {where}"
+        arguments.run(argv)

@@ -88,3 +88,20 @@ class attempt:
 def because(error: OSError) -> str:
     """The operating system's own words for ``error``, without numbers and file names."""
     return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def internal_error(error: BaseException) -> str:
+    """What to say about a mistake of ours: what kind of error, and where.
+
+    Not its text: that, or a traceback, could show a value.
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = ""
+    if trace is not None:
+        file = trace.tb_frame.f_code.co_filename.rpartition("/")[2]
+        where = f" at {file}:{trace.tb_lineno}"
+    return f"internal error: {type(error).__name__}{where}: please report it"

@@ -4,80 +4,93 @@ from __future__ import annotations
 
 import math
 import os
-from datetime import datetime
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import trio
 
 from hotenv import protocol
+from hotenv.boottime import boot_time
 from hotenv.clock import BootClock
 from hotenv.durations import format_duration
 from hotenv.intake import Intake
-from hotenv.linewriter import LineWriter
-from hotenv.printable import printable
-from hotenv.requestlog import log_line
-from hotenv.server import Ending, hold, listen_on
+from hotenv.output import Output
+from hotenv.readiness import tell_ready
+from hotenv.serveoptions import ServeOptions
+from hotenv.server import Ending, describe, hold, listen_on
 from hotenv.session import claim
 from hotenv.signals import termination_signals
 from hotenv.watchdog import Watchdog
 
-_STDERR = 2
+_ENDINGS = {
+    Ending.EXPIRED: "its time is over: the session has ended",
+    Ending.LOST: "its marker or socket was removed or replaced: the session has ended",
+}
 
 
-def serve_in_foreground(
+def serve_intake(
     intake: Intake,
     folder: str,
-    *,
-    timeout: float,
-    max_age: float,
-    force: bool,
-    quiet: bool,
-    verbose: bool,
+    options: ServeOptions,
+    output: Output,
+    announce: Callable[[str], Awaitable[None]] | None = None,
 ) -> None:
     """Serve what came in, in ``folder``, until its time is over or a signal comes; then wipe it.
 
-    ``timeout`` (idle) and ``max_age`` are in seconds. Says on standard error when it is ready, who
-    asked (``verbose``: with all words) and why it ended; nothing of it if ``quiet``. Raises every
-    HotenvError of claiming and releasing.
+    When it is ready it says so in one sentence, to ``announce`` before all others, and at the end
+    why it ended. Raises every HotenvError of claiming and releasing, after logging it.
     """
-    words = LineWriter(_STDERR)
 
-    def tell(text: str) -> None:
-        if not quiet:
-            words.write(f"hotenv: {printable(text)}")
-
-    def log(request: protocol.Request) -> None:
-        if not quiet:
-            words.write(log_line(datetime.now(), request, verbose=verbose))
+    log = options.log and os.path.abspath(options.log)
 
     async def main() -> Ending:
-        watchdog = Watchdog(timeout, max_age)  # the time runs from before anybody can ask
-        with termination_signals() as signals, claim(folder, force=force) as session:
-            tell(
-                f"serving {_count(intake.variables)} in {os.path.dirname(session.marker_path)} "
-                f"until nobody asks for {format_duration(timeout)}{_limit(max_age)}"
-            )
+        watchdog = Watchdog(options.timeout, options.max_age)  # before anybody can ask
+        description = partial(
+            describe,
+            watchdog=watchdog,
+            variables=intake.variables,
+            log=log,
+            standalone=True,
+        )
+        with (
+            termination_signals() as signals,
+            claim(folder, describe=description, force=options.force) as session,
+        ):
+
+            def on_request(request: protocol.Request) -> None:
+                session.postpone(boot_time() + watchdog.left)
+                output.log(request)
+
+            ready = _ready(os.path.dirname(session.marker_path), intake.variables, options)
+            if announce is not None:
+                await announce(ready)
+            output.tell(ready)
+            if options.ready_fd is not None:
+                tell_ready(options.ready_fd)
             return await hold(
                 listen_on(session),
                 intake.response.view,
                 watchdog,
                 signals=signals,
                 can_be_found=session.can_be_found,
-                on_request=log,
+                on_request=on_request,
             )
 
     try:
         ending = trio.run(main, clock=BootClock())
+    except Exception as error:
+        output.log_failure(error)
+        raise
     finally:
         intake.response.wipe()
-    if ending is Ending.EXPIRED:
-        tell("its time is over: the session has ended")
-    elif ending is Ending.LOST:
-        tell("its marker or socket was removed or replaced: the session has ended")
+    if ending in _ENDINGS:
+        output.tell(_ENDINGS[ending])
 
 
-def _count(variables: int) -> str:
-    return "1 variable" if variables == 1 else f"{variables} variables"
-
-
-def _limit(max_age: float) -> str:
-    return "" if max_age == math.inf else f", {format_duration(max_age)} at most"
+def _ready(folder: str, variables: int, options: ServeOptions) -> str:
+    count = "1 variable" if variables == 1 else f"{variables} variables"
+    limit = "" if options.max_age == math.inf else f", {format_duration(options.max_age)} at most"
+    return (
+        f"serving {count} in {folder} until nobody asks for "
+        f"{format_duration(options.timeout)}{limit}"
+    )

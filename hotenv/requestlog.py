@@ -1,4 +1,4 @@
-"""The line that a server logs for a successful request (specification, section 8). Pure."""
+"""The lines of a server's log (specification, section 8). Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hotenv.protocol import Request
 
 
-def log_line(when: datetime, request: Request, *, verbose: bool = False) -> str:
+def request_line(when: datetime, request: Request, *, verbose: bool = False) -> str:
     """``2026-02-14 15:04:05 run python``: time, command, and its name or (verbose) all its words.
 
     ``when`` is local time.
@@ -20,4 +20,13 @@ def log_line(when: datetime, request: Request, *, verbose: bool = False) -> str:
         summary = "-"
     else:
         summary = " ".join(request.args if verbose else request.args[:1])
-    return f"{when.isoformat(' ', 'seconds')} {request.command} {printable(summary)}"
+    return f"{_time(when)} {request.command} {printable(summary)}"
+
+
+def event_line(when: datetime, words: str) -> str:
+    """``2026-02-14 15:04:05 hotenv: its time is over``: what happened to the session itself."""
+    return f"{_time(when)} hotenv: {printable(words)}"
+
+
+def _time(when: datetime) -> str:
+    return when.isoformat(" ", "seconds")

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from hotenv.protocol import Request
-from hotenv.requestlog import log_line
+from hotenv.requestlog import request_line
 
 PYTHON = Request("run", ["python", "script.py", "--debug"])
 
@@ -33,9 +33,9 @@ PYTHON = Request("run", ["python", "script.py", "--debug"])
 def test_line(request_: Request, verbose: bool, words: str) -> None:
     """A line has the time, the command, and its name or all its words; it is always one line."""
     when = datetime(2026, 2, 14, 15, 4, 5, 999_999)
-    assert log_line(when, request_, verbose=verbose) == f"2026-02-14 15:04:05 {words}"
+    assert request_line(when, request_, verbose=verbose) == f"2026-02-14 15:04:05 {words}"
 
 
 def test_not_verbose_by_default() -> None:
     """Arguments may be private: they are not logged unless somebody asked for it."""
-    assert "script" not in log_line(datetime(2026, 1, 2), PYTHON)
+    assert "script" not in request_line(datetime(2026, 1, 2), PYTHON)
