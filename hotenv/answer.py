@@ -35,6 +35,19 @@ def conclude(marker: Marker, reader: protocol.LineReader, reason: str) -> dict[s
         raise malformed(marker, error) from None
 
 
+def conclude_greeting(marker: Marker, reader: protocol.LineReader, reason: str) -> None:
+    """Return if the server of ``marker`` refused, as it has to, a connection without a request.
+
+    For ``reason`` and errors see :func:`conclude`.
+    """
+    if not reader.started:
+        raise unreachable(marker, reason)
+    try:
+        protocol.check_refusal(reader.line())
+    except ArtifactError as error:
+        raise malformed(marker, error) from None
+
+
 def malformed(marker: Marker, error: ArtifactError) -> ArtifactError:
     """The error for an answer that breaks the rules, with whose answer it was."""
     return ArtifactError(f"bad answer from the server behind {marker.path}: {error}")
@@ -44,5 +57,5 @@ def unreachable(marker: Marker, reason: str) -> UnreachableError:
     """The error for a session that does not answer."""
     return UnreachableError(
         f"nobody answers for {marker.path} ({reason}): start a new session in its folder with "
-        "'hotenv serve --force'"
+        "'hotenv serve --force', or remove what is left with 'hotenv prune'"
     )

@@ -39,6 +39,11 @@ def _seconds(text: str) -> float | None:
     return None
 
 
+def format_whole_seconds(seconds: float) -> str:
+    """How long something lasts, as people want to read it: ``4m12s``, never too much."""
+    return format_duration(math.floor(seconds))
+
+
 def format_duration(seconds: float) -> str:
     """``seconds`` (0 or more) to the millisecond, as one would write it: ``1h30m``, ``0.5s``."""
     minutes, rest = divmod(round(seconds, 3), 60)

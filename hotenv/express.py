@@ -42,10 +42,10 @@ def exchange(marker: Marker, request: protocol.Request) -> dict[str, str] | None
             connection.sendall(line)
         except OSError:
             pass  # it may have refused before it had read everything, and then says so
-        return conclude(marker, reader, _receive(connection, reader, marker, deadline))
+        return conclude(marker, reader, receive(connection, reader, marker, deadline))
 
 
-def _receive(
+def receive(
     connection: socket.socket, reader: protocol.LineReader, marker: Marker, deadline: float
 ) -> str:
     """Read to the end of the connection or of our patience; which of them it was."""

@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 _UCRED = struct.Struct("3i")  # pid, uid, gid: struct ucred of unix(7)
 
 
-def check_peer(connection: HasPeer, marker: Marker) -> None:
-    """Raise UnreachableError unless the server of ``connection`` runs as the marker's owner.
+def check_peer(connection: HasPeer, marker: Marker) -> int | None:
+    """The process id of the server of ``connection``: of the process that called listen(2).
 
-    Where there is no SO_PEERCRED (it is Linux's) the private folder of the socket has to do.
+    It is 0 if the process is not of this pid namespace, and None where there is no SO_PEERCRED
+    (it is Linux's); there the private folder of the socket has to do.
+
+    Error handling: raises UnreachableError unless it runs as the marker's owner.
     """
     if not hasattr(socket, "SO_PEERCRED"):
-        return
+        return None
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
-    _pid, uid, _gid = _UCRED.unpack(raw)
+    pid, uid, _gid = _UCRED.unpack(raw)
     if uid != marker.owner:
         raise UnreachableError(
             f"the server behind {marker.path} is run by {user(uid)}, the marker belongs to "
             f"{user(marker.owner)}: start a session of your own with 'hotenv serve --force'"
         )
+    return int(pid)

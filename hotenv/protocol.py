@@ -135,6 +135,12 @@ def decode_response(line: bytes) -> dict[str, str]:
     return variables
 
 
+def check_refusal(line: bytes) -> None:
+    """Raise ArtifactError unless ``line`` refuses a request that was none, as a server must."""
+    if _decode(line).get("error") != BAD_REQUEST:
+        raise ArtifactError("it does not refuse what is no request")
+
+
 def _refusal(code: object, message: object) -> HotenvError:
     if code not in (BAD_REQUEST, INTERNAL) or not isinstance(message, str):
         return ArtifactError("the response is an error of an unknown kind")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from contextlib import suppress
 
 from hotenv.errors import SystemFailureError, attempt
 from hotenv.marker import user
+from hotenv.statusfile import SOCKET_SUFFIX, STATUS_SUFFIX
 
 PRIVATE_FOLDER = 0o700
+
+_LEFT = re.compile(f"([0-9a-f]{{8}})({re.escape(SOCKET_SUFFIX)}|{re.escape(STATUS_SUFFIX)})")
 
 
 def runtime_base() -> str:
@@ -45,11 +49,38 @@ def make_runtime_base() -> str:
     return base
 
 
-def _make_private(base: str) -> None:
+def find_runtime_base() -> str | None:
+    """The path of the runtime base, or None if there is none yet.
+
+    Error handling: raises SystemFailureError if it is no real folder, or somebody else's.
+    """
+    base = runtime_base()
+    with attempt(f"look into the runtime folder {base}"):
+        try:
+            _check_folder(base)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+    return base
+
+
+def sockets_in(base: str) -> list[str]:
+    """The paths of the sockets of all sessions in ``base``, gone ones that left a status too."""
+    with attempt(f"read the runtime folder {base}"):
+        matches = [_LEFT.fullmatch(name) for name in os.listdir(base)]
+    ids = {match[1] for match in matches if match}
+    return [os.path.join(base, each + SOCKET_SUFFIX) for each in sorted(ids)]
+
+
+def _check_folder(base: str) -> os.stat_result:
     status = os.lstat(base)
     _check_owner(base, status)
     if not stat.S_ISDIR(status.st_mode):
         raise SystemFailureError(f"{base} is not a folder: remove it, or set XDG_RUNTIME_DIR")
+    return status
+
+
+def _make_private(base: str) -> None:
+    status = _check_folder(base)
     if stat.S_IMODE(status.st_mode) != PRIVATE_FOLDER:
         os.chmod(base, PRIVATE_FOLDER)
 

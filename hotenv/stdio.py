@@ -8,6 +8,10 @@ import sys
 from hotenv.errors import SystemFailureError, because
 from hotenv.printable import printable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _STDERR = 2
 
 
@@ -32,6 +36,21 @@ def say(words: str) -> None:
             os.write(_STDERR, line)
         except OSError:
             pass
+
+
+def write_table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
+    """Write ``rows`` to standard output: below a header and in columns on a terminal, else as tabs.
+
+    There is colour unless NO_COLOR is set or the terminal is a dumb one. Errors: see write_output.
+    """
+    from hotenv.table import aligned, tabbed
+
+    if sys.stdout is not None and sys.stdout.isatty():
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        text = aligned(rows, header, colour=not plain)
+    else:
+        text = tabbed(rows)
+    write_output(text.encode("utf-8", "backslashreplace"))
 
 
 def write_output(data: bytes) -> None:

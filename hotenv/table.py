@@ -1,0 +1,52 @@
+"""Rows of cells as text: aligned for people at a terminal, with tabs for programs. Pure."""
+
+from __future__ import annotations
+
+from hotenv.printable import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BOLD = "\x1b[1m"
+_RED = "\x1b[31m"
+_DIM = "\x1b[2m"
+_OFF = "\x1b[0m"
+_COLOURS = {"dead": _RED, "silent": _RED, "absent": _DIM}
+"""Cells that are shown in a colour, whatever the column."""
+
+
+def tabbed(rows: Sequence[Sequence[str]]) -> str:
+    """A line for each row, with a tab between two cells."""
+    return "".join("\t".join(map(printable, row)) + "\n" for row in rows)
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], header: Sequence[str] = (), *, colour: bool = False
+) -> str:
+    """A line for each row below ``header``, in columns; nothing if there is no row.
+
+    What a row has no cells for is left empty.
+    """
+    if not rows:
+        return ""
+    cells = [[printable(cell) for cell in row] for row in ([header] if header else []) + [*rows]]
+    columns = max(map(len, cells))
+    cells = [row + [""] * (columns - len(row)) for row in cells]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for number, row in enumerate(cells):
+        padded = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)]
+        padded[-1] = row[-1]
+        if colour:
+            title = _BOLD if header and not number else ""
+            padded = [
+                _painted(text, title or _COLOURS.get(cell, ""))
+                for text, cell in zip(padded, row, strict=True)
+            ]
+        lines.append("  ".join(padded).rstrip() + "\n")
+    return "".join(lines)
+
+
+def _painted(text: str, colour: str) -> str:
+    return f"{colour}{text}{_OFF}" if colour else text

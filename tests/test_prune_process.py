@@ -1,0 +1,86 @@
+"""`hotenv prune`: what nobody uses is removed, and nothing else."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from fakes import claim
+from hotenv.marker import format_marker
+from processes import (
+    hotenv,
+    is_clean,
+    said,
+    serving,
+    socket_path,
+)
+
+
+def test_prune(folder: Path, runtime: Path) -> None:
+    """What a killed server left is removed and told; then there is nothing to do."""
+    with serving(folder) as server:
+        server.kill()
+        server.wait()
+    path = socket_path(folder)
+    draft = folder / f".hotenv.{path.stem}"
+    draft.write_text("x")
+    result = hotenv("prune", cwd=folder)
+    assert (result.returncode, result.stdout) == (0, b"")
+    assert result.stderr.decode().splitlines() == [
+        f"hotenv: removed {gone}"
+        for gone in (path, draft, path.with_suffix(".json"), folder / ".hotenv")
+    ]
+    assert is_clean(folder, runtime)
+    again = hotenv("prune", cwd=folder)
+    assert (again.returncode, said(again)) == (0, "hotenv: nothing is left of dead sessions")
+
+
+def test_prune_leaves_alone_what_may_be_in_use(tmp_path: Path, runtime: Path) -> None:
+    """A live session, a stopped one, what is no socket of ours, and other files."""
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    with serving(tmp_path / "a"), serving(tmp_path / "b") as stopped:
+        stopped.send_signal(signal.SIGSTOP)
+        base = runtime / "hotenv"
+        (base / "notes.txt").write_text("")
+        (base / "0123456g.sock").write_text("")
+        (base / "01234567.sock").mkdir()
+        before = sorted(base.iterdir())
+        for name in "ab":
+            assert said(hotenv("prune", cwd=tmp_path / name)).endswith("of dead sessions")
+            assert (tmp_path / name / ".hotenv").exists()
+        assert sorted(base.iterdir()) == before
+    marker = tmp_path / "c" / ".hotenv"
+    marker.write_text("what is this\n")
+    marker.chmod(0o600)
+    assert hotenv("prune", cwd=tmp_path / "c").returncode == 9
+    assert marker.exists()
+
+
+def test_prune_of_a_marker_without_a_socket(folder: Path) -> None:
+    """After a restart of the machine only the marker is left."""
+    marker = folder / ".hotenv"
+    marker.write_bytes(format_marker(f"{folder}/gone.sock"))
+    marker.chmod(0o600)
+    assert said(hotenv("prune", cwd=folder)) == f"hotenv: removed {marker}"
+    assert not marker.exists()
+
+
+def test_prune_while_sessions_begin(folder: Path, runtime: Path) -> None:
+    """A socket that does not listen yet is not one of a dead server."""
+    script = "from hotenv.prune import prune\nwhile True: list(prune())"
+    (folder / "elsewhere").mkdir()
+    command = [sys.executable, "-c", script]
+    pruner = subprocess.Popen(command, cwd=folder / "elsewhere", stderr=subprocess.PIPE)
+    try:
+        for _ in range(300):
+            with claim(str(folder)) as session:
+                assert Path(session.socket_path).exists()
+                assert Path(session.marker_path).exists()
+        assert pruner.poll() is None
+    finally:
+        pruner.kill()
+        pruner.communicate()
+    assert is_clean(folder, runtime)
