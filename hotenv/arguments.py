@@ -5,41 +5,64 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from typing import NoReturn
 
 from hotenv import __version__, commands
+from hotenv.argumentparser import Parser
 from hotenv.durations import DEFAULT_TIMEOUT, format_duration, parse_duration
 from hotenv.errors import UsageError, attempt
 from hotenv.formats import FORMATS
 from hotenv.rules import Rules
+from hotenv.serveoptions import ServeOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    _Subparsers = argparse._SubParsersAction["_Parser"]
+    from collections.abc import Sequence
+
+    _Subparsers = argparse._SubParsersAction[Parser]
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse with whole option names only, and its errors as one line."""
+def run(argv: Sequence[str]) -> None:
+    """Do what the words ``argv`` of a command line, without the program's name, say.
 
-    def __init__(self, **options: object) -> None:
-        super().__init__(allow_abbrev=False, **options)  # type: ignore[arg-type]
+    Error handling: raises UsageError if they do not say it, and what the command raises.
+    """
+    args = build_parser().parse_args(argv)
+    folders = [*vars(args).pop("folders"), *vars(args).pop("folders_of_command", [])]
+    for folder in folders:
+        with attempt(f"go to the folder {folder}"):
+            os.chdir(folder)
+    args.run(args)
 
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see '{self.prog} --help')")
 
-
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """The parser of the whole command line."""
-    parser = _Parser(
+    parser = Parser(
         prog="hotenv",
         description="Keep an environment hot for a few minutes, and run commands with it.",
     )
     parser.add_argument("--version", action="version", version=f"hotenv {__version__}")
+    _add_folder(parser, dest="folders", default=[])
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
     _add_serve(subparsers)
     _add_run(subparsers)
     _add_dump(subparsers)
+    _add_status(subparsers)
+    _add_stop(subparsers)
+    _add_prune(subparsers)
+    for command in subparsers.choices.values():
+        _add_folder(command, dest="folders_of_command", default=argparse.SUPPRESS)
     return parser
+
+
+def _add_folder(parser: Parser, *, dest: str, default: object) -> None:
+    parser.add_argument(
+        "-C",
+        action="append",
+        dest=dest,
+        default=default,
+        metavar="DIR",
+        help="do everything as if started in this folder",
+    )
 
 
 def _add_serve(subparsers: _Subparsers) -> None:
@@ -82,6 +105,22 @@ def _add_serve(subparsers: _Subparsers) -> None:
         action="store_true",
         help="do not serve if the system could write the secrets to its swap space",
     )
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="go on in the background, once the session answers; its log goes to --log or nowhere",
+    )
+    parser.add_argument(
+        "--log",
+        metavar="FILE",
+        help="append the log to this file, which becomes private (0600)",
+    )
+    parser.add_argument(
+        "--ready-fd",
+        type=_descriptor,
+        metavar="N",
+        help="write a newline to this descriptor, and close it, when the session answers",
+    )
     words = parser.add_mutually_exclusive_group()
     words.add_argument("-q", "--quiet", action="store_true", help="print warnings and errors only")
     words.add_argument(
@@ -90,7 +129,7 @@ def _add_serve(subparsers: _Subparsers) -> None:
     parser.set_defaults(run=_run_serve)
 
 
-def _add_rules(parser: argparse.ArgumentParser) -> None:
+def _add_rules(parser: Parser) -> None:
     parser.add_argument(
         "-p",
         "--prompt",
@@ -110,6 +149,12 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _descriptor(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and int(word) > 2):
+        raise UsageError("--ready-fd takes the number of a descriptor, 3 or more")
+    return int(word)
+
+
 def _run_serve(args: argparse.Namespace) -> None:
     rules = Rules(interpolate=not args.no_interpolate, prompt=args.prompt, strict=args.strict)
     if args.check:
@@ -118,13 +163,18 @@ def _run_serve(args: argparse.Namespace) -> None:
     if args.json:
         raise UsageError("--json is for --check (see 'hotenv serve --help')")
     commands.serve(
-        timeout=args.timeout,
-        max_age=args.max_age,
-        force=args.force,
-        quiet=args.quiet,
-        verbose=args.verbose,
-        rules=rules,
-        require_locked_memory=args.require_locked_memory,
+        ServeOptions(
+            timeout=args.timeout,
+            max_age=args.max_age,
+            rules=rules,
+            force=args.force,
+            quiet=args.quiet,
+            verbose=args.verbose,
+            require_locked_memory=args.require_locked_memory,
+            detach=args.detach,
+            log=args.log,
+            ready_fd=args.ready_fd,
+        )
     )
 
 
@@ -142,6 +192,12 @@ def _add_run(subparsers: _Subparsers) -> None:
     _add_layers(parser)
     _add_files(parser)
     parser.add_argument(
+        "--wait",
+        type=parse_duration,
+        metavar="DURATION",
+        help="if there is no session that answers, wait so long for one",
+    )
+    parser.add_argument(
         "--explain",
         action="store_true",
         help="run nothing: print the names that the command would get, where each is from, and "
@@ -151,7 +207,7 @@ def _add_run(subparsers: _Subparsers) -> None:
     parser.set_defaults(run=_run_run)
 
 
-def _add_layers(parser: _Parser) -> None:
+def _add_layers(parser: Parser) -> None:
     parser.add_argument(
         "--no-override",
         action="store_false",
@@ -191,7 +247,7 @@ def _add_layers(parser: _Parser) -> None:
     )
 
 
-def _add_files(parser: _Parser) -> None:
+def _add_files(parser: Parser) -> None:
     parser.add_argument(
         "--as-file",
         action="append",
@@ -211,7 +267,7 @@ def _add_files(parser: _Parser) -> None:
     )
 
 
-def _add_selection(parser: _Parser) -> None:
+def _add_selection(parser: Parser) -> None:
     parser.add_argument(
         "--only",
         action="append",
@@ -247,22 +303,25 @@ def _as_file(word: str) -> tuple[str, str]:
 def _folder(word: str) -> str:
     if not word:
         raise UsageError("--bin takes a folder, not an empty word")
-    with attempt("tell the current folder"):
-        return _text(os.path.abspath(word))
+    return word
 
 
 def _run_run(args: argparse.Namespace) -> None:
     options = vars(args)
     del options["run"]
     words, explain = options.pop("words"), options.pop("explain", False)
+    wait = options.pop("wait", 0.0)
     if words[:1] == ["--"]:
         words = words[1:]
     if not words:
         raise UsageError("run needs a command: hotenv run -- COMMAND [ARG ...]")
+    if "bins" in options:
+        with attempt("tell the current folder"):
+            options["bins"] = [_text(os.path.abspath(folder)) for folder in options["bins"]]
     if options or explain:
-        commands.run_composed(words, options, explain=explain)
+        commands.run_composed(words, options, explain=explain, wait=wait)
     else:
-        commands.run(words)
+        commands.run(words, wait=wait)
 
 
 def _add_dump(subparsers: _Subparsers) -> None:
@@ -286,3 +345,67 @@ def _add_dump(subparsers: _Subparsers) -> None:
 
 def _run_dump(args: argparse.Namespace) -> None:
     commands.dump(args.format, only=args.only, excluded=args.excluded)
+
+
+def _add_status(subparsers: _Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "status",
+        help="show how long the session lasts, and what it is",
+        description="Show the session that 'hotenv run' would use, without extending it and "
+        "without any variable. Fails as 'hotenv run' would.",
+        epilog="example: PS1='$(hotenv status --short 2>/dev/null) $ '",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="show all your sessions in a line each, and what is left of dead ones",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument(
+        "--short", action="store_true", help="print only how long it lasts, for a shell's prompt"
+    )
+    parser.set_defaults(run=_run_status)
+
+
+def _run_status(args: argparse.Namespace) -> None:
+    if args.short and (args.all or args.json):
+        raise UsageError("--short goes with no other option (see 'hotenv status --help')")
+    if args.short:
+        commands.status_short()
+    elif args.all:
+        commands.status_all(json=args.json)
+    else:
+        commands.status(json=args.json)
+
+
+def _add_stop(subparsers: _Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "stop",
+        help="end the session",
+        description="End the session that 'hotenv run' would use, and return when it is gone.",
+        epilog="example: hotenv stop --all",
+    )
+    parser.add_argument("--all", action="store_true", help="end all your sessions")
+    parser.set_defaults(run=_run_stop)
+
+
+def _run_stop(args: argparse.Namespace) -> None:
+    if args.all:
+        commands.stop_all()
+    else:
+        commands.stop()
+
+
+def _add_prune(subparsers: _Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "prune",
+        help="remove what dead sessions left behind",
+        description="Remove the sockets of servers that were killed, and the marker that "
+        "'hotenv run' would find if its session is dead. What may still be in use stays.",
+        epilog="example: hotenv prune",
+    )
+    parser.set_defaults(run=_run_prune)
+
+
+def _run_prune(_args: argparse.Namespace) -> None:
+    commands.prune()

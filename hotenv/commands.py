@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
-from hotenv.errors import attempt
+from hotenv.errors import (
+    HotenvError,
+    NoSessionError,
+    SystemFailureError,
+    UnreachableError,
+    attempt,
+)
 from hotenv.marker import find_marker, read_marker
 from hotenv.protocol import Request
 
@@ -14,17 +20,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hotenv.rules import Rules
+    from hotenv.serveoptions import ServeOptions
+
+_STDERR = 2
+_RETRY = 0.05  # seconds between looks for a session
 
 
-def run(words: Sequence[str]) -> None:
-    """Become the command ``words``, with the session's variables. Does not return."""
+def run(words: Sequence[str], *, wait: float = 0.0) -> None:
+    """Become the command ``words``, with the session's variables. Does not return.
+
+    ``wait``: how many seconds it waits for a session that answers.
+    """
     from hotenv import childenv, launch
 
-    variables = _ask(Request("run", words))
+    variables = _ask(Request("run", words), wait)
     launch.become(words, childenv.overlay(launch.inherited_environment(), variables.items()))
 
 
-def run_composed(words: Sequence[str], options: Mapping[str, Any], *, explain: bool) -> None:
+def run_composed(
+    words: Sequence[str], options: Mapping[str, Any], *, explain: bool, wait: float = 0.0
+) -> None:
     """Become ``words`` in an environment that is composed as ``options`` say; does not return then.
 
     ``options`` are the fields of a Composition. With ``explain``, print how it is composed instead:
@@ -38,12 +53,12 @@ def run_composed(words: Sequence[str], options: Mapping[str, Any], *, explain: b
     composition = Composition(**options)
     if composition.env_file is not None:
         find_placeholder(words)
-    variables = _ask(Request("dump") if explain else Request("run", words))
+    variables = _ask(Request("dump") if explain else Request("run", words), wait)
     child = compose(composition, launch.inherited_environment(), variables)
     if explain:
-        from hotenv.stdio import write_output
+        from hotenv.stdio import write_table
 
-        write_output(child.explanation().encode())
+        write_table(child.explanation(), ("NAME", "LAYER", "REMARK"))
     else:
         environment = dict(child.variables)
         for name, content in child.files.items():
@@ -66,8 +81,23 @@ def dump(form: str, *, only: Sequence[str] = (), excluded: Sequence[str] = ()) -
     write_output(FORMATS[form](variables))
 
 
-def _ask(request: Request) -> dict[str, str]:
-    """The variables of the session here, or above."""
+def _ask(request: Request, wait: float = 0.0) -> dict[str, str]:
+    """The variables of the session here, or above, which may take ``wait`` seconds to answer."""
+    if not wait:
+        return _ask_now(request)
+    from time import monotonic, sleep
+
+    deadline = monotonic() + wait
+    while True:
+        try:
+            return _ask_now(request)
+        except (NoSessionError, UnreachableError):
+            if monotonic() > deadline:
+                raise
+        sleep(_RETRY)
+
+
+def _ask_now(request: Request) -> dict[str, str]:
     marker = read_marker(find_marker())
     from hotenv import express
 
@@ -79,38 +109,36 @@ def _ask(request: Request) -> dict[str, str]:
     return variables
 
 
-def serve(
-    *,
-    timeout: float,
-    max_age: float,
-    force: bool,
-    quiet: bool,
-    verbose: bool,
-    rules: Rules,
-    require_locked_memory: bool,
-) -> None:
-    """Serve standard input in the current folder. ``timeout`` and ``max_age`` are in seconds."""
+def serve(options: ServeOptions) -> None:
+    """Serve standard input in the current folder."""
     from hotenv.hardening import harden
-    from hotenv.intake import take_in
+    from hotenv.logfile import open_log
     from hotenv.marker import refuse_existing
+    from hotenv.readiness import check_ready_fd
 
     with attempt("tell the current folder"):
         folder = os.getcwd()
-    if not force:
-        refuse_existing(folder)  # before anybody types secrets for nothing
+    # Before anybody types secrets for nothing:
+    if not options.force:
+        refuse_existing(folder)
+    if options.ready_fd is not None:
+        check_ready_fd(options.ready_fd)
+    log = None if options.log is None else open_log(options.log)
     harden()
-    intake = take_in(rules, require_locked_memory=require_locked_memory)
-    from hotenv.process import serve_in_foreground
+    place = os.curdir  # and not its name: that could be another folder's by now
+    if options.detach:
+        from hotenv.detach import serve_detached
 
-    serve_in_foreground(
-        intake,
-        os.curdir,  # and not its name: that could be another folder's by now
-        timeout=timeout,
-        max_age=max_age,
-        force=force,
-        quiet=quiet,
-        verbose=verbose,
-    )
+        serve_detached(place, options, log)
+    else:
+        from hotenv.intake import take_in
+
+        intake = take_in(options.rules, require_locked_memory=options.require_locked_memory)
+        from hotenv.output import Output
+        from hotenv.process import serve_intake
+
+        output = Output(_STDERR, log, quiet=options.quiet, verbose=options.verbose)
+        serve_intake(intake, place, options, output)
 
 
 def check(rules: Rules, *, json: bool) -> None:
@@ -120,3 +148,84 @@ def check(rules: Rules, *, json: bool) -> None:
 
     harden()
     dryrun.check(rules, json=json)
+
+
+def status_short() -> None:
+    """Print how long the session here, or above, lasts; ``?`` if it does not tell."""
+    from hotenv.durations import format_whole_seconds
+    from hotenv.status import idle_left
+    from hotenv.stdio import write_output
+
+    left = idle_left(read_marker(find_marker()))
+    write_output(b"?\n" if left is None else format_whole_seconds(left).encode() + b"\n")
+
+
+def status(*, json: bool) -> None:
+    """Print what the session here, or above, is and how long it lasts."""
+    from hotenv import statusreport
+    from hotenv.status import status
+    from hotenv.stdio import write_output, write_table
+
+    report = status(read_marker(find_marker()))
+    if json:
+        write_output(statusreport.as_json(report).encode())
+    else:
+        write_table(statusreport.as_facts(report))
+
+
+def status_all(*, json: bool) -> None:
+    """Print a line for each session of this user, and for what is left of dead ones."""
+    from hotenv import statusreport
+    from hotenv.sessions import reports
+    from hotenv.stdio import write_output, write_table
+
+    found = reports()
+    if json:
+        write_output(statusreport.as_json(found).encode())
+    else:
+        write_table([statusreport.as_row(report) for report in found], statusreport.HEADER)
+
+
+def stop() -> None:
+    """End the session here, or above."""
+    from hotenv.stdio import say
+    from hotenv.stop import stop
+
+    session = read_marker(find_marker())
+    stop(session)
+    say(f"ended the session of {session.path}")
+
+
+def stop_all() -> None:
+    """End all sessions of this user, and say which.
+
+    Error handling: raises SystemFailureError if one goes on, after trying all.
+    """
+    from hotenv.sessions import live_sessions
+    from hotenv.stdio import say
+    from hotenv.stop import stop
+
+    alive = 0
+    for session in live_sessions():
+        try:
+            stop(session)
+        except HotenvError as error:
+            say(str(error))
+            alive += 1
+        else:
+            say(f"ended the session of {session.path}")
+    if alive:
+        raise SystemFailureError(f"{alive} of your sessions could not be ended")
+
+
+def prune() -> None:
+    """Remove what dead sessions left in the runtime base, and the marker here or above if dead."""
+    from hotenv.prune import prune
+    from hotenv.stdio import say
+
+    nothing = True
+    for path in prune():
+        say(f"removed {path}")
+        nothing = False
+    if nothing:
+        say("nothing is left of dead sessions")

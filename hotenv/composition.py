@@ -24,7 +24,6 @@ from attrs import field, frozen
 
 from hotenv.errors import UsageError
 from hotenv.formats import FORMATS
-from hotenv.printable import printable
 from hotenv.selection import left_out
 from hotenv.snapshot import Snapshot
 from hotenv.variables import why_unfit
@@ -125,17 +124,14 @@ class ChildEnvironment:
     def __repr__(self) -> str:
         return f"<ChildEnvironment, {len(self.variables)} variables>"
 
-    def explanation(self) -> str:
-        """A line for each name, sorted: name, layer (or ``absent``), remark; tabs in between.
+    def explanation(self) -> list[tuple[str, ...]]:
+        """A row for each name, sorted: name, layer (or ``absent``) and, if there is one, a remark.
 
-        Without a remark there are two columns. There are no values in it.
+        There are no values in it.
         """
         rows = {name: _origin(layers) for name, layers in self.layers.items()}
         rows |= {name: ("absent", reason) for name, reason in self.absent.items()}
-        return "".join(
-            "\t".join(printable(column) for column in (_text(name), *rows[name])) + "\n"
-            for name in sorted(rows)
-        )
+        return [(_text(name), *rows[name]) for name in sorted(rows)]
 
 
 def compose(

@@ -7,8 +7,8 @@ import os
 from hotenv.envtext import survey
 from hotenv.intake import invite, read_input
 from hotenv.rules import Rules
-from hotenv.stdio import say, write_output
-from hotenv.surveyreport import as_json, as_table
+from hotenv.stdio import say, write_output, write_table
+from hotenv.surveyreport import HEADER, as_json, as_rows
 
 
 def check(rules: Rules, *, json: bool) -> None:
@@ -19,7 +19,10 @@ def check(rules: Rules, *, json: bool) -> None:
     """
     invite()
     contents = survey(read_input(), os.environ, rules)
-    write_output((as_json(contents) if json else as_table(contents)).encode())
+    if json:
+        write_output(as_json(contents).encode())
+    else:
+        write_table(as_rows(contents), HEADER)
     for warning in contents.warnings:
         say(f"warning: standard input: {warning}")
     contents.refuse_errors()

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from hotenv.contract import Contents
-from hotenv.printable import printable
 
-_HEADER = ("NAME", "SOURCE", "LINE")
-
-
-def as_table(contents: Contents) -> str:
-    """A line for each variable, below a header; nothing if there is none."""
-    rows = [(printable(o.name), o.source, str(o.line)) for o in contents.origins]
-    return _aligned([_HEADER, *rows]) if rows else ""
+HEADER = ("NAME", "SOURCE", "LINE")
 
 
-def _aligned(rows: Sequence[tuple[str, str, str]]) -> str:
-    names = max(len(name) for name, _, _ in rows)
-    sources = max(len(source) for _, source, _ in rows)
-    return "".join(f"{name:{names}}  {source:{sources}}  {line}\n" for name, source, line in rows)
+def as_rows(contents: Contents) -> list[tuple[str, str, str]]:
+    """A row for each variable, below HEADER."""
+    return [(origin.name, origin.source, str(origin.line)) for origin in contents.origins]
 
 
 def as_json(contents: Contents) -> str:

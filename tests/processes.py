@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from hotenv.marker import parse_marker
+
 _SCRIPT = Path(sys.executable).with_name("hotenv")
 HOTENV = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "hotenv"]
 """The installed command."""
@@ -100,6 +102,11 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     """Wait for the end of ``process``; its exit code and what it said."""
     _, words = process.communicate(timeout=LIMIT)
     return process.returncode, (words or b"").decode()
+
+
+def socket_path(folder: Path) -> Path:
+    """The socket that the marker in ``folder`` names."""
+    return Path(parse_marker((folder / ".hotenv").read_bytes(), ".hotenv"))
 
 
 def is_clean(cwd: Path, runtime: Path) -> bool:

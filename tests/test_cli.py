@@ -66,7 +66,18 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
     ("argv", "words"),
     [
         ([], "COMMAND"),
-        (["nonsense"], "nonsense"),
+        (["nonsense"], "there is no 'nonsense': choose from serve, run, dump"),
+        (["srve"], "did you mean serve?"),
+        (["dump", "--ony", "A"], "--ony, did you mean --only? (see 'hotenv dump --help')"),
+        (["run", "-x", "true"], "-x (see 'hotenv run --help')"),
+        (["serve", "A=secret"], "unrecognized: A=... (see"),
+        (["run", "--defin=A=s", "true"], "unrecognized: --defin=..., did you mean --define?"),
+        (["dump", "--format", "jsno"], "did you mean json?"),
+        (["status", "--short", "--all"], "--short goes with no other option"),
+        (["serve", "--ready-fd", "2"], "3 or more"),
+        (["serve", "--ready-fd", "x"], "3 or more"),
+        (["serve", "--ready-fd", "9" * 30], "not open for writing"),
+        (["run", "--wait", "0", "--", "true"], "no duration"),
         (["serve", "-t", "1d"], "1d"),
         (["serve", "-t"], "-t"),
         (["serve", "-q", "-v"], "not allowed with"),
@@ -105,7 +116,18 @@ def test_version(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == (f"hotenv {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["serve", "run", "dump"])
+def test_folder(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """-C goes there first, before the command or after it, one after the other; --bin follows."""
+    (folder / "a" / "b").mkdir(parents=True)
+    for words in [["-C", "a", "-C", "b", "dump"], ["-C", "a", "dump", "-C", "b"]]:
+        os.chdir(folder)
+        assert main(words) == 3
+        assert f"no .hotenv in {folder}/a/b " in capfd.readouterr().err
+    assert main(["-C", "nowhere", "dump"]) == 8
+    assert "cannot go to the folder nowhere: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["serve", "run", "dump", "status", "stop", "prune"])
 def test_help_has_an_example(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Every command's help shows how it is used."""
     with pytest.raises(SystemExit):
@@ -143,23 +165,29 @@ def test_words_of_run(words: list[str], command: list[str]) -> None:
 def test_options_of_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options become the fields of a composition: only those that were given, folders absolute."""
     asked: list[object] = []
-    monkeypatch.setattr(commands, "run", lambda words: asked.append(words))
-    monkeypatch.setattr(
-        commands, "run_composed", lambda words, options, explain: asked.append((options, explain))
-    )
+
+    def run_composed(_words: object, options: object, *, explain: bool, wait: float) -> None:
+        asked.append((options, explain, wait))
+
+    monkeypatch.setattr(commands, "run", lambda words, wait: asked.append((words, wait)))
+    monkeypatch.setattr(commands, "run_composed", run_composed)
     for line in [
         "x --isolated",
         "--isolated -- x",
         "--explain x",
+        "--wait 1m -- x --wait 2",
+        "--wait 2 --isolated x",
         "--only A --only=B* --except C --no-override x",
         "--pass @net --pass D --define E=f=g --define H= --bin b --bin /c/../d x",
     ]:
         assert main(["run", *line.split()]) == 0
     assert asked == [
-        ["x", "--isolated"],
-        ({"isolated": True}, False),
-        ({}, True),
-        ({"only": ["A", "B*"], "excluded": ["C"], "override": False}, False),
+        (["x", "--isolated"], 0),
+        ({"isolated": True}, False, 0),
+        ({}, True, 0),
+        (["x", "--wait", "2"], 60),
+        ({"isolated": True}, False, 2),
+        ({"only": ["A", "B*"], "excluded": ["C"], "override": False}, False, 0),
         (
             {
                 "passed": ["@net", "D"],
@@ -167,6 +195,7 @@ def test_options_of_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 "bins": [f"{folder}/b", "/d"],
             },
             False,
+            0,
         ),
     ]
 
@@ -178,7 +207,7 @@ def test_explain_runs_nothing(
     asked: list[Request] = []
     executed: list[tuple[list[str], dict[bytes, bytes]]] = []
 
-    def ask(request: Request) -> dict[str, str]:
+    def ask(request: Request, _wait: float) -> dict[str, str]:
         asked.append(request)
         return {"A": "s3cret"}
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hotenv.childenv import overlay
 from hotenv.composition import ChildEnvironment, Composition, compose
 from hotenv.errors import UsageError
+from hotenv.table import tabbed
 from hotenv.wellknown import ESSENTIALS, GROUPS, LOADERS
 
 PARENT = {
@@ -276,7 +277,7 @@ def test_explanation() -> None:
         PARENT,
         SESSION,
     )
-    assert child.explanation() == (
+    assert tabbed(child.explanation()) == (
         "EMPTY\tsession\n"
         "HOME\tessential\n"
         "HTTP_PROXY\tpass\n"

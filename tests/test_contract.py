@@ -15,7 +15,7 @@ from hotenv.contract import Contents, questions, resolve
 from hotenv.envtext import parse_dotenv, survey
 from hotenv.errors import InputError
 from hotenv.rules import Rules
-from hotenv.surveyreport import as_json, as_table
+from hotenv.surveyreport import as_json, as_rows
 
 ENVIRON = {"HOST": "from the host", "BOTH": "from the host", "EMPTY": ""}
 ASKING = Rules(prompt=True)
@@ -184,15 +184,10 @@ def test_source_without_prompt_and_interpolation() -> None:
 
 
 def test_table() -> None:
-    """A line for each variable, with the line that counts, in the order of the text."""
-    table = as_table(look("A=secret\nLONG_NAME=?\nA=${HOST}\nN\n'B\x1b'=1"))
-    assert table.splitlines() == [
-        "NAME       SOURCE    LINE",
-        "LONG_NAME  question  2",
-        "A          host      3",
-        r"B\x1b      literal   5",
-    ]
-    assert as_table(look("")) == ""
+    """A row for each variable, with the line that counts, in the order of the text."""
+    rows = as_rows(look("A=secret\nLONG_NAME=?\nA=${HOST}\nN\n'B\x1b'=1"))
+    assert rows == [("LONG_NAME", "question", "2"), ("A", "host", "3"), ("B\x1b", "literal", "5")]
+    assert as_rows(look("")) == []
 
 
 def test_json() -> None:
@@ -223,7 +218,7 @@ def test_a_broken_text_shows_no_names(text: str) -> None:
     """Pieces of a key that is not quoted look like names."""
     contents = look(text)
     assert contents.origins == ()
-    assert "Sk" not in as_table(contents) + as_json(contents) + repr(contents)
+    assert "Sk" not in str(as_rows(contents)) + as_json(contents) + repr(contents)
 
 
 @given(st.lists(st.sampled_from(_LINES), max_size=8), st.booleans(), st.booleans())
@@ -231,6 +226,6 @@ def test_reports_show_no_value(lines: list[str], strict: bool, prompt: bool) -> 
     """Neither table nor JSON has a value, a default, or what the host has."""
     text = "\n".join([*lines, "F=s3cret", "G=${NO:-s3cret}", "H=${HOST}", "I=?s3cret"])
     contents = look(text, Rules(strict=strict, prompt=prompt))
-    shown = as_table(contents) + as_json(contents) + repr(contents)
+    shown = str(as_rows(contents)) + as_json(contents) + repr(contents)
     assert "s3cret" not in shown
     assert ENVIRON["HOST"] not in shown

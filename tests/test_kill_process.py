@@ -82,8 +82,8 @@ def test_kill(forks: ForkServer, folder: Path, runtime: Path) -> None:
             assert run.code == 3, f"killed at line {moment}"
             assert works(forks), f"killed at line {moment}"
     assert codes == {3, 4}
-    for path in files(folder, runtime):
-        assert path.is_socket() or path.name.startswith(".hotenv.")
+    assert forks.run("prune").code == 0
+    assert is_clean(folder, runtime)
 
 
 @pytest.mark.parametrize(

@@ -21,16 +21,20 @@ MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py
 PURE = {
     *("bindings", "childenv", "composition", "contract", "durations", "envtext", "errors"),
     *("formats", "placeholder", "printable", "protocol", "requestlog", "rules", "selection"),
-    *("snapshot", "surveyreport", "variables", "wellknown"),
+    *("serveoptions", "snapshot", "statusrecord", "statusreport", "surveyreport", "table"),
+    *("variables", "wellknown"),
 }
 SYSTEM = {
-    *("answer", "clock", "connections", "folderlock", "hardening", "linewriter"),
-    *("lockedmemory", "marker", "memfile", "peer", "prompt", "runtime", "session", "signals"),
-    *("stdio", "watchdog"),
+    *("answer", "boottime", "clock", "connections", "folderlock", "hardening", "linewriter"),
+    *("lockedmemory", "logfile", "marker", "memfile", "output", "peer", "prompt", "readiness"),
+    *("runtime", "session", "signals", "socketfile", "statusfile", "stdio", "watchdog"),
 }
 LAYERS = [
-    {"cli", "__main__", "arguments", "commands"},
-    {"client", "dryrun", "express", "intake", "launch", "process", "server"},
+    {"cli", "__main__", "argumentparser", "arguments", "commands"},
+    {
+        *("client", "detach", "dryrun", "express", "intake", "launch", "process", "prune"),
+        *("server", "sessions", "status", "stop", "visit"),
+    },
     SYSTEM,
     PURE,
 ]
@@ -183,6 +187,7 @@ def run(*args: str) -> str:
         pytest.param(["serve", "-t", "0"], 2, id="no duration"),
         pytest.param(["run", "--"], 2, id="nothing to run"),
         pytest.param(["run", "--isolated", "--define", "A", "true"], 2, id="no definition"),
+        pytest.param(["status", "--short", "--json"], 2, id="short and JSON"),
     ],
 )
 def test_light_commands(args: list[str], code: int) -> None:
@@ -195,6 +200,9 @@ def test_light_commands(args: list[str], code: int) -> None:
     [
         pytest.param(["run", "--", "true"], None, 3, id="run without a session"),
         pytest.param(["dump"], None, 3, id="dump without a session"),
+        pytest.param(["status"], None, 3, id="status without a session"),
+        pytest.param(["status", "--short"], b"socket=/a\n", 4, id="status of a dead session"),
+        pytest.param(["stop"], None, 3, id="stop without a session"),
         pytest.param(["run", "--", "true"], b"socket=\n", 9, id="malformed marker"),
         pytest.param(["serve"], b"socket=/a\n", 10, id="serve twice"),
     ],
