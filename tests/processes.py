@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +14,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 _SCRIPT = Path(sys.executable).with_name("hotenv")
 HOTENV = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "hotenv"]
 """The installed command."""
 
 LIMIT = 60.0
 """Seconds after which a test gives up. Nothing that works comes near it."""
+
+
+def needs(tool: str) -> pytest.MarkDecorator:
+    """Skips a test where ``tool`` is not installed."""
+    return pytest.mark.skipif(not shutil.which(tool), reason=f"{tool} is not installed")
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
