@@ -14,6 +14,8 @@ from trio.testing import MockClock, trio_test
 
 from users import STRANGER, VICTIM
 
+pytest_plugins = ["readme"]  # for the fixture shop, and so that a failed assert in it is explained
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from hotenv.marker import parse_marker
 
@@ -21,6 +24,11 @@ HOTENV = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "hotenv"
 
 LIMIT = 60.0
 """Seconds after which a test gives up. Nothing that works comes near it."""
+
+
+def needs(tool: str) -> pytest.MarkDecorator:
+    """Skips a test where ``tool`` is not installed."""
+    return pytest.mark.skipif(not shutil.which(tool), reason=f"{tool} is not installed")
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from hotenv.wellknown import ESSENTIALS
-from processes import HOTENV, LIMIT, hotenv, said, serving
+from processes import HOTENV, LIMIT, hotenv, needs, said, serving
 
 PARENT = {
     "PATH": os.environ["PATH"],
@@ -30,11 +30,6 @@ PARENT = {
     "BLANK": "",
 }
 """What the commands in here inherit, and some of them a little more."""
-
-
-def needs(tool: str) -> pytest.MarkDecorator:
-    """Skips a test where ``tool`` is not installed."""
-    return pytest.mark.skipif(not shutil.which(tool), reason=f"{tool} is not installed")
 
 
 @pytest.fixture

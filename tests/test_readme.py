@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,72 +13,8 @@ import hotenv as package
 from hotenv import errors
 from hotenv.formats import FORMATS
 from hotenv.wellknown import ESSENTIALS, GROUPS, LOADERS
-from processes import HOTENV, LIMIT, Terminal, hotenv, is_clean, serving
-
-README = (Path(__file__).parent.parent / "README.rst").read_text()
-SHOP = "/home/you/shop"  # where its sessions take place
-
-_TOOLS = {
-    "hotenv": f'exec {shlex.join(HOTENV)} "$@"',
-    "pytest": f'exec {shlex.join([sys.executable, "-m", "pytest"])} "$@"',
-} | ({} if shutil.which("make") else {"make": 'echo "make says $GREETING"'})
-_STEERING = ("FORCE_COLOR", "PY_COLORS", "PYTEST_ADDOPTS", "MAKEFLAGS", "MAKELEVEL")
-_TESTS = """
-import os
-
-def test_greeting():
-    assert os.environ["GREETING"] == "hello"
-"""
-
-
-def block(label: str) -> str:
-    """The code block that follows the comment ``.. test: label``."""
-    _, _, rest = README.partition(f"\n.. test: {label}\n\n.. code:: ")
-    body = re.match(r"\w+\n\n((?: {4}.*\n|\n)+)", rest)
-    assert body, f"no block {label}"
-    return re.sub(r"(?m)^ {4}", "", body[1]).strip("\n") + "\n"
-
-
-def same_for_all(text: str, folder: Path) -> str:
-    """``text`` without what differs from one run to the next."""
-    text = text.replace("\r\n", "\n").replace(str(folder), SHOP)
-    text = re.sub(r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", "2026-02-14 15:04:05 ", text)
-    text = re.sub(r"\bin \d+\.\d+s\b", "in 0.01s", text)
-    return re.sub(r" +\[100%\]", " [100%]", text)
-
-
-def play(session: str, folder: Path) -> None:
-    """Type the commands of ``session`` into a shell, and compare what it shows."""
-    commands = re.findall(r"(?m)^\$ (.*)$", session)
-    typed = (f"cat <<'END'\n$ {command}\nEND\n{command}\n" for command in commands)
-    result = subprocess.run(
-        ["sh", "-c", "".join(typed)],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=LIMIT,
-        text=True,
-    )
-    assert commands
-    assert same_for_all(result.stdout, folder) == same_for_all(session, folder)
-
-
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project of the sessions, and a PATH on which their commands are the ones under test."""
-    folder, tools = tmp_path / "shop", tmp_path / "bin"
-    (folder / "src").mkdir(parents=True)
-    (folder / "test_shop.py").write_text(_TESTS)
-    (folder / "Makefile").write_text('greet:\n\t@echo "make says $(GREETING)"\n')
-    tools.mkdir()
-    for name, command in _TOOLS.items():
-        (tools / name).write_text(f"#!/bin/sh\n{command}\n")
-        (tools / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tools), prepend=os.pathsep)
-    for name in ("GREETING", *_STEERING):
-        monkeypatch.delenv(name, raising=False)
-    return folder
+from processes import LIMIT, Terminal, hotenv, is_clean, serving
+from readme import README, block, play, same_for_all
 
 
 def test_session_in_two_terminals(shop: Path, runtime: Path) -> None:
@@ -156,7 +89,8 @@ def test_contract(shop: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("STAGE_HOST", raising=False)
     text = session.partition("env.contract\n")[2].partition("$ hotenv")[0]
     (shop / "env.contract").write_text(text)
-    play(session, shop)
+    monkeypatch.setenv("NO_COLOR", "1")
+    play(session, shop, terminal=True)
     shown = block("prompt")
     command, question, _ = shown.splitlines(keepends=True)
     terminal = Terminal(["sh", "-c", f"exec {command.removeprefix('$ ')}"], shop)
