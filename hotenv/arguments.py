@@ -13,6 +13,9 @@ from hotenv.errors import UsageError, attempt
 from hotenv.formats import FORMATS
 from hotenv.rules import Rules
 
+SHELLS = ("bash", "zsh", "fish")
+"""Those that can complete the command line."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     _Subparsers = argparse._SubParsersAction["_Parser"]
@@ -39,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(subparsers)
     _add_run(subparsers)
     _add_dump(subparsers)
+    _add_completion(subparsers)
     return parser
 
 
@@ -286,3 +290,21 @@ def _add_dump(subparsers: _Subparsers) -> None:
 
 def _run_dump(args: argparse.Namespace) -> None:
     commands.dump(args.format, only=args.only, excluded=args.excluded)
+
+
+def _add_completion(subparsers: _Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "completion",
+        help="print what makes a shell complete hotenv's command line",
+        description="Print the script that makes SHELL complete hotenv's commands and options, and "
+        "the command after 'hotenv run' as it does without hotenv.",
+        epilog='example: eval "$(hotenv completion bash)"  (in ~/.bashrc)',
+    )
+    parser.add_argument(
+        "shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}"
+    )
+    parser.set_defaults(run=_run_completion)
+
+
+def _run_completion(args: argparse.Namespace) -> None:
+    commands.completion(args.shell)

@@ -120,3 +120,14 @@ def check(rules: Rules, *, json: bool) -> None:
 
     harden()
     dryrun.check(rules, json=json)
+
+
+def completion(shell: str) -> None:
+    """Print the completion script for ``shell``, one of SHELLS, that was made with the package."""
+    from hotenv.stdio import write_output
+
+    path = os.path.join(os.path.dirname(__file__), "completions", f"hotenv.{shell}")
+    hint = "it is made when hotenv is installed, as by 'pip install .'"
+    with attempt(f"read {path}", hint), open(path, "rb") as file:
+        script = file.read()
+    write_output(script)
