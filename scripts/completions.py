@@ -76,11 +76,7 @@ complete -o bashdefault -F _hotenv hotenv
 """
 
 _ZSH = r"""
-# What comes after 'hotenv run' and its options is a command, and completes as one: nothing that
-# follows its first word, or '--', is an option of hotenv's.
-_shtab_hotenv_options[1,0]=(-A '-*')
-_shtab_hotenv_run_options[1,0]=(-S -A '-*')
-
+# What comes after 'hotenv run' and its options is a command, and completes as one.
 _hotenv_command() {
   # _arguments leaves the '--' there if no option is before it.
   if [[ $words[1] == -- ]] && (( CURRENT > 1 )); then
