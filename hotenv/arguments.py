@@ -14,6 +14,9 @@ from hotenv.formats import FORMATS
 from hotenv.rules import Rules
 from hotenv.serveoptions import ServeOptions
 
+SHELLS = ("bash", "zsh", "fish")
+"""Those that can complete the command line."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +52,7 @@ def build_parser() -> Parser:
     _add_status(subparsers)
     _add_stop(subparsers)
     _add_prune(subparsers)
+    _add_completion(subparsers)
     for command in subparsers.choices.values():
         _add_folder(command, dest="folders_of_command", default=argparse.SUPPRESS)
     return parser
@@ -409,3 +413,21 @@ def _add_prune(subparsers: _Subparsers) -> None:
 
 def _run_prune(_args: argparse.Namespace) -> None:
     commands.prune()
+
+
+def _add_completion(subparsers: _Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "completion",
+        help="print what makes a shell complete hotenv's command line",
+        description="Print the script that makes SHELL complete hotenv's commands and options, and "
+        "the command after 'hotenv run' as it does without hotenv.",
+        epilog='example: eval "$(hotenv completion bash)"  (in ~/.bashrc)',
+    )
+    parser.add_argument(
+        "shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}"
+    )
+    parser.set_defaults(run=_run_completion)
+
+
+def _run_completion(args: argparse.Namespace) -> None:
+    commands.completion(args.shell)

@@ -229,3 +229,14 @@ def prune() -> None:
         nothing = False
     if nothing:
         say("nothing is left of dead sessions")
+
+
+def completion(shell: str) -> None:
+    """Print the completion script for ``shell``, one of SHELLS, that was made with the package."""
+    from hotenv.stdio import write_output
+
+    path = os.path.join(os.path.dirname(__file__), "completions", f"hotenv.{shell}")
+    hint = "it is made when hotenv is installed, as by 'pip install .'"
+    with attempt(f"read {path}", hint), open(path, "rb") as file:
+        script = file.read()
+    write_output(script)

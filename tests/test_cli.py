@@ -127,7 +127,9 @@ def test_folder(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "cannot go to the folder nowhere: " in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["serve", "run", "dump", "status", "stop", "prune"])
+@pytest.mark.parametrize(
+    "command", ["serve", "run", "dump", "status", "stop", "prune", "completion"]
+)
 def test_help_has_an_example(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Every command's help shows how it is used."""
     with pytest.raises(SystemExit):

@@ -185,6 +185,7 @@ def run(*args: str) -> str:
         pytest.param([], 2, id="no command"),
         pytest.param(["serve", "-q", "-v"], 2, id="quiet and verbose"),
         pytest.param(["serve", "-t", "0"], 2, id="no duration"),
+        pytest.param(["completion", "tcsh"], 2, id="no such shell"),
         pytest.param(["run", "--"], 2, id="nothing to run"),
         pytest.param(["run", "--isolated", "--define", "A", "true"], 2, id="no definition"),
         pytest.param(["status", "--short", "--json"], 2, id="short and JSON"),

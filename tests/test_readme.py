@@ -137,7 +137,10 @@ def test_exit_codes_are_complete() -> None:
     assert sorted(rows) == sorted(classes | {("0", ""), ("130", ""), ("141", "")})
 
 
-@pytest.mark.parametrize("command", ["", "serve", "run", "dump", "status", "stop", "prune"])
+COMMANDS = ("serve", "run", "dump", "status", "stop", "prune", "completion")
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_each_option_is_explained(command: str, folder: Path) -> None:
     """What ``--help`` offers is in the README."""
     plain = {**os.environ, "PYTHON_COLORS": "0"}
