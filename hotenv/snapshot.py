@@ -18,9 +18,25 @@ def _checked_copy(variables: Mapping[str, str]) -> Mapping[str, str]:
     return MappingProxyType(dict(variables))
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    _Mapping = Mapping[str, str]
+else:
+
+    class _Mapping:
+        """A mapping in all but its type: pytest shows what differs between two Mappings."""
+
+        __slots__ = ()
+        __contains__ = Mapping.__contains__
+        get = Mapping.get
+        items = Mapping.items
+        keys = Mapping.keys
+        values = Mapping.values
+
+
 # eq=False: attrs' own comparison makes pytest print both sides of a failed assert, values included.
 @frozen(eq=False, repr=False)
-class Snapshot(Mapping[str, str]):
+class Snapshot(_Mapping):
     """An immutable mapping of names to values, each of which an environment can hold.
 
     ``{**os.environ, **snapshot}`` is the environment of a command. Its ``repr`` shows how many
@@ -40,6 +56,11 @@ class Snapshot(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._variables)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Snapshot | Mapping):
+            return NotImplemented
+        return dict(self._variables) == dict(other)
 
     def __repr__(self) -> str:
         return f"<Snapshot, {len(self)} variables>"

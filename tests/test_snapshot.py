@@ -77,7 +77,16 @@ def test_silent() -> None:
     snapshot = Snapshot({"A": "s3cret", "B": "s3cret"})
     assert repr(snapshot) == "<Snapshot, 2 variables>"
     assert "s3cret" not in f"{snapshot} {snapshot!s} {snapshot!r} {[snapshot]}"
+    assert "s3cret" not in f"{snapshot.items()} {snapshot.values()}"
+
+
+@pytest.mark.parametrize("other", [Snapshot({"A": "x"}), {"A": "x"}, {"A": "x", "B": "y"}], ids=str)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_failed_assert(other: Snapshot | dict[str, str], reverse: bool) -> None:
+    """What pytest says of a comparison that fails has no value of a snapshot."""
+    snapshot = Snapshot({"A": "s3cret", "B": "s3cret"})
+    left, right = (other, snapshot) if reverse else (snapshot, other)
     with pytest.raises(AssertionError) as caught:
-        assert snapshot == Snapshot({"A": "other s3cret"})
+        assert left == right
     assert "s3cret" not in str(caught.value)
     assert "2 variables" in str(caught.value)
