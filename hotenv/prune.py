@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from hotenv import marker
 from hotenv.errors import NoSessionError, attempt
 from hotenv.folderlock import locked_folder
+from hotenv.published import read_status, status_path
 from hotenv.runtime import find_runtime_base, sockets_in
 from hotenv.session import draft_path, withdraw_marker
-from hotenv.statusfile import read_status, status_path
 from hotenv.visit import is_dead
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from hotenv.errors import SystemFailureError, attempt
 from hotenv.marker import user
-from hotenv.statusfile import SOCKET_SUFFIX, STATUS_SUFFIX
+from hotenv.published import SOCKET_SUFFIX, STATUS_SUFFIX
 
 PRIVATE_FOLDER = 0o700
 

@@ -21,9 +21,10 @@ from attrs import frozen
 from hotenv import marker
 from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.folderlock import locked_folder
+from hotenv.published import SOCKET_SUFFIX, status_path
 from hotenv.runtime import make_runtime_base, runtime_base
 from hotenv.socketfile import SocketFile, is_own_socket
-from hotenv.statusfile import SOCKET_SUFFIX, StatusFile, status_path
+from hotenv.statusfile import StatusFile
 from hotenv.statusrecord import StatusRecord
 
 _CANNOT_LINK = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from hotenv.errors import HotenvError
 from hotenv.marker import Marker
+from hotenv.published import read_status
 from hotenv.runtime import find_runtime_base, sockets_in
 from hotenv.status import report
-from hotenv.statusfile import read_status
 from hotenv.statusreport import Report
 from hotenv.visit import Visit, is_dead
 

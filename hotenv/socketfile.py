@@ -12,7 +12,7 @@ from contextlib import suppress
 from hotenv import marker
 from hotenv.errors import SystemFailureError, attempt
 from hotenv.folderlock import locked_folder
-from hotenv.statusfile import SOCKET_SUFFIX
+from hotenv.published import SOCKET_SUFFIX
 
 BACKLOG = 4096
 """Connections that the kernel keeps waiting; it lowers this to its own limit (somaxconn)."""

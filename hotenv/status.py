@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotenv.boottime import boot_time
-from hotenv.statusfile import read_status
+from hotenv.published import read_status
 from hotenv.visit import Visit
 
 TYPE_CHECKING = False

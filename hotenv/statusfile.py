@@ -1,40 +1,14 @@
-"""The file beside a socket in which a server publishes its status, and how it is read."""
+"""The file beside its socket in which a server publishes its status."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 
-from hotenv.errors import HotenvError
-from hotenv.marker import load
-from hotenv.statusrecord import (
-    DEADLINE_OFFSET,
-    StatusRecord,
-    decode_record,
-    encode_deadline,
-    encode_record,
-)
-
-SOCKET_SUFFIX = ".sock"
-STATUS_SUFFIX = ".json"
+from hotenv.published import status_path
+from hotenv.statusrecord import DEADLINE_OFFSET, StatusRecord, encode_deadline, encode_record
 
 _PRIVATE_FILE = 0o600
-
-
-def status_path(socket_path: str) -> str:
-    """Where the server of ``socket_path`` publishes its status."""
-    return socket_path.removesuffix(SOCKET_SUFFIX) + STATUS_SUFFIX
-
-
-def read_status(socket_path: str) -> StatusRecord | None:
-    """What the server of ``socket_path`` has published; None if that cannot be read.
-
-    A session is as good without it: nobody needs it to use a session.
-    """
-    try:
-        return decode_record(load(status_path(socket_path))[1])
-    except HotenvError:
-        return None
 
 
 class StatusFile:

@@ -14,7 +14,7 @@ import signal
 from hotenv.answer import GONE, unreachable
 from hotenv.errors import SystemFailureError, attempt
 from hotenv.marker import Marker
-from hotenv.statusfile import read_status
+from hotenv.published import read_status
 from hotenv.visit import Visit
 
 PATIENCE = 10.0

@@ -212,6 +212,7 @@ def startup(root: Path, effort: float) -> None:
     head("startup: time of hotenv run -- true to that of ...", results)
     ours = results.pop("hotenv")
     through_trio = results.pop("through Trio")
+    status = results.pop("status --short")
     for name, theirs in results.items():
         figure(name, ours, theirs, "clock", "ms", target=STARTUP_TARGETS.get(name))
         figure(f"{name}, CPU time", ours, theirs, "cpu", "ms")
@@ -223,12 +224,14 @@ def startup(root: Path, effort: float) -> None:
         "ms",
         target=("<=", 1.15),
     )
+    figure("status --short, to hotenv run", status, ours, "clock", "ms")
 
 
 def startup_commands(folder: Path) -> dict[str, list[str]]:
     """The commands to compare; what they read is in ``folder``."""
     commands = {
         "hotenv": [str(BIN / "hotenv"), "run", "--", "true"],
+        "status --short": [str(BIN / "hotenv"), "status", "--short"],
         "through Trio": [sys.executable, "-c", THROUGH_TRIO],
         "the Trio floor": [sys.executable, "-c", FLOOR],
         "python -I -c pass": [sys.executable, "-I", "-c", "pass"],

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import hotenv
+from processes import serving
 
 PACKAGE = Path(hotenv.__file__).parent
 MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py")}
@@ -26,8 +27,17 @@ PURE = {
 }
 SYSTEM = {
     *("answer", "boottime", "clock", "connections", "folderlock", "hardening", "linewriter"),
-    *("lockedmemory", "logfile", "marker", "memfile", "output", "peer", "prompt", "readiness"),
-    *("runtime", "session", "signals", "socketfile", "statusfile", "stdio", "watchdog"),
+    *("lockedmemory", "logfile", "marker", "memfile", "output", "peer", "prompt", "published"),
+    *(
+        "readiness",
+        "runtime",
+        "session",
+        "signals",
+        "socketfile",
+        "statusfile",
+        "stdio",
+        "watchdog",
+    ),
 }
 LAYERS = [
     {"cli", "__main__", "argumentparser", "arguments", "commands"},
@@ -194,6 +204,13 @@ def run(*args: str) -> str:
 def test_light_commands(args: list[str], code: int) -> None:
     """Help, version and errors of usage load none of the libraries."""
     assert loaded(run(*args), HEAVY) == (code, "")
+
+
+def test_status_for_a_prompt(tmp_path: Path) -> None:
+    """What is in everybody's prompt loads no more than the express lane of run does."""
+    with serving(tmp_path):
+        watched = HEAVY | {"argparse", "contextlib", "dataclasses", "datetime", "typing"}
+        assert loaded(run("status", "--short"), watched, tmp_path) == (0, "")
 
 
 @pytest.mark.parametrize(
