@@ -1,7 +1,9 @@
 """Keep an environment hot for a few minutes, and hand it to the commands that need it.
 
-General layout: ``cli`` -> ``process`` and ``server``, ``client``, ``launch`` -> ``session``,
-``marker``, ``watchdog``, ... -> pure modules that do no I/O (``protocol``, ``envtext``, ...).
+General layout: the command line (``cli`` -> ``arguments`` -> ``commands``) uses the rooms, and they
+use what stands beside them (``errors``, ``snapshot``, ...). The story of a session goes through
+``intake`` (text comes in), ``serving`` (a server holds it), ``exchange`` (a client asks for it) and
+``handover`` (a command gets it); ``session`` is what it has on disk, ``upkeep`` looks after it.
 Importing this package imports none of them: each public name is loaded when it is first used,
 because ``import trio`` costs ten times a bare interpreter start and most commands fail or finish
 without it.
@@ -11,11 +13,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hotenv.client import fetch as fetch
-    from hotenv.client import fetch_sync as fetch_sync
-    from hotenv.composition import ChildEnvironment as ChildEnvironment
-    from hotenv.composition import Composition as Composition
-    from hotenv.composition import compose as compose
     from hotenv.errors import ArtifactError as ArtifactError
     from hotenv.errors import HotenvError as HotenvError
     from hotenv.errors import InputError as InputError
@@ -24,31 +21,36 @@ if TYPE_CHECKING:
     from hotenv.errors import SystemFailureError as SystemFailureError
     from hotenv.errors import UnreachableError as UnreachableError
     from hotenv.errors import UsageError as UsageError
-    from hotenv.server import Ending as Ending
-    from hotenv.server import serve as serve
-    from hotenv.session import Session as Session
+    from hotenv.exchange.client import fetch as fetch
+    from hotenv.exchange.client import fetch_sync as fetch_sync
+    from hotenv.handover.composition import ChildEnvironment as ChildEnvironment
+    from hotenv.handover.composition import Composition as Composition
+    from hotenv.handover.composition import compose as compose
+    from hotenv.serving.server import Ending as Ending
+    from hotenv.serving.server import serve as serve
+    from hotenv.session.claim import Session as Session
     from hotenv.snapshot import Snapshot as Snapshot
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "ArtifactError": "errors",
-    "ChildEnvironment": "composition",
-    "Composition": "composition",
-    "Ending": "server",
+    "ChildEnvironment": "handover.composition",
+    "Composition": "handover.composition",
+    "Ending": "serving.server",
     "HotenvError": "errors",
     "InputError": "errors",
     "NoSessionError": "errors",
-    "Session": "session",
+    "Session": "session.claim",
     "SessionExistsError": "errors",
     "Snapshot": "snapshot",
     "SystemFailureError": "errors",
     "UnreachableError": "errors",
     "UsageError": "errors",
-    "compose": "composition",
-    "fetch": "client",
-    "fetch_sync": "client",
-    "serve": "server",
+    "compose": "handover.composition",
+    "fetch": "exchange.client",
+    "fetch_sync": "exchange.client",
+    "serve": "serving.server",
 }
 
 __all__ = ["__version__", *_HOMES]

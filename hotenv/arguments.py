@@ -10,9 +10,9 @@ from hotenv import __version__, commands
 from hotenv.argumentparser import Parser
 from hotenv.durations import DEFAULT_TIMEOUT, format_duration, parse_duration
 from hotenv.errors import UsageError, attempt
-from hotenv.formats import FORMATS
-from hotenv.rules import Rules
-from hotenv.serveoptions import ServeOptions
+from hotenv.handover.formats import FORMATS
+from hotenv.intake.rules import Rules
+from hotenv.serving.options import ServeOptions
 
 SHELLS = ("bash", "zsh", "fish")
 """Those that can complete the command line."""

@@ -11,16 +11,16 @@ from hotenv.errors import (
     UnreachableError,
     attempt,
 )
-from hotenv.marker import find_marker, read_marker
-from hotenv.protocol import Request
+from hotenv.exchange.protocol import Request
+from hotenv.session.marker import find_marker, read_marker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from hotenv.rules import Rules
-    from hotenv.serveoptions import ServeOptions
+    from hotenv.intake.rules import Rules
+    from hotenv.serving.options import ServeOptions
 
 _STDERR = 2
 _RETRY = 0.05  # seconds between looks for a session
@@ -31,7 +31,7 @@ def run(words: Sequence[str], *, wait: float = 0.0) -> None:
 
     ``wait``: how many seconds it waits for a session that answers.
     """
-    from hotenv import childenv, launch
+    from hotenv.handover import childenv, launch
 
     variables = _ask(Request("run", words), wait)
     launch.become(words, childenv.overlay(launch.inherited_environment(), variables.items()))
@@ -45,10 +45,10 @@ def run_composed(
     ``options`` are the fields of a Composition. With ``explain``, print how it is composed instead:
     the session is asked as ``dump`` does, for no command gets its variables.
     """
-    from hotenv import launch
-    from hotenv.composition import Composition, compose
-    from hotenv.memfile import memory_file
-    from hotenv.placeholder import fill_placeholder, find_placeholder
+    from hotenv.handover import launch
+    from hotenv.handover.composition import Composition, compose
+    from hotenv.handover.memfile import memory_file
+    from hotenv.handover.placeholder import fill_placeholder, find_placeholder
 
     composition = Composition(**options)
     if composition.env_file is not None:
@@ -70,12 +70,12 @@ def run_composed(
 
 def dump(form: str, *, only: Sequence[str] = (), excluded: Sequence[str] = ()) -> None:
     """Print the session's variables, or those that the patterns select; ``form``: see FORMATS."""
-    from hotenv.formats import FORMATS
+    from hotenv.handover.formats import FORMATS
     from hotenv.stdio import write_output
 
     variables = _ask(Request("dump"))
     if only or excluded:
-        from hotenv.selection import select
+        from hotenv.handover.selection import select
 
         variables = select(variables, only, excluded)
     write_output(FORMATS[form](variables))
@@ -99,11 +99,11 @@ def _ask(request: Request, wait: float = 0.0) -> dict[str, str]:
 
 def _ask_now(request: Request) -> dict[str, str]:
     marker = read_marker(find_marker())
-    from hotenv import express
+    from hotenv.exchange import express
 
     variables = express.exchange(marker, request)
     if variables is None:
-        from hotenv.client import exchange_sync
+        from hotenv.exchange.client import exchange_sync
 
         variables = exchange_sync(marker, request)
     return variables
@@ -111,10 +111,10 @@ def _ask_now(request: Request) -> dict[str, str]:
 
 def serve(options: ServeOptions) -> None:
     """Serve standard input in the current folder."""
-    from hotenv.hardening import harden
-    from hotenv.logfile import open_log
-    from hotenv.marker import refuse_existing
-    from hotenv.readiness import check_ready_fd
+    from hotenv.intake.hardening import harden
+    from hotenv.serving.logfile import open_log
+    from hotenv.serving.readiness import check_ready_fd
+    from hotenv.session.marker import refuse_existing
 
     with attempt("tell the current folder"):
         folder = os.getcwd()
@@ -127,15 +127,15 @@ def serve(options: ServeOptions) -> None:
     harden()
     place = os.curdir  # and not its name: that could be another folder's by now
     if options.detach:
-        from hotenv.detach import serve_detached
+        from hotenv.serving.detach import serve_detached
 
         serve_detached(place, options, log)
     else:
-        from hotenv.intake import take_in
+        from hotenv.intake.reader import take_in
 
         intake = take_in(options.rules, require_locked_memory=options.require_locked_memory)
-        from hotenv.output import Output
-        from hotenv.process import serve_intake
+        from hotenv.serving.output import Output
+        from hotenv.serving.process import serve_intake
 
         output = Output(_STDERR, log, quiet=options.quiet, verbose=options.verbose)
         serve_intake(intake, place, options, output)
@@ -143,8 +143,8 @@ def serve(options: ServeOptions) -> None:
 
 def check(rules: Rules, *, json: bool) -> None:
     """Print what would be served of standard input, without any value."""
-    from hotenv import dryrun
-    from hotenv.hardening import harden
+    from hotenv.intake import dryrun
+    from hotenv.intake.hardening import harden
 
     harden()
     dryrun.check(rules, json=json)
@@ -153,8 +153,8 @@ def check(rules: Rules, *, json: bool) -> None:
 def status_short() -> None:
     """Print how long the session here, or above, lasts; ``?`` if it does not tell."""
     from hotenv.durations import format_whole_seconds
-    from hotenv.status import idle_left
     from hotenv.stdio import write_output
+    from hotenv.upkeep.status import idle_left
 
     left = idle_left(read_marker(find_marker()))
     write_output(b"?\n" if left is None else format_whole_seconds(left).encode() + b"\n")
@@ -162,9 +162,9 @@ def status_short() -> None:
 
 def status(*, json: bool) -> None:
     """Print what the session here, or above, is and how long it lasts."""
-    from hotenv import statusreport
-    from hotenv.status import status
     from hotenv.stdio import write_output, write_table
+    from hotenv.upkeep import statusreport
+    from hotenv.upkeep.status import status
 
     report = status(read_marker(find_marker()))
     if json:
@@ -175,9 +175,9 @@ def status(*, json: bool) -> None:
 
 def status_all(*, json: bool) -> None:
     """Print a line for each session of this user, and for what is left of dead ones."""
-    from hotenv import statusreport
-    from hotenv.sessions import reports
     from hotenv.stdio import write_output, write_table
+    from hotenv.upkeep import statusreport
+    from hotenv.upkeep.sessions import reports
 
     found = reports()
     if json:
@@ -189,7 +189,7 @@ def status_all(*, json: bool) -> None:
 def stop() -> None:
     """End the session here, or above."""
     from hotenv.stdio import say
-    from hotenv.stop import stop
+    from hotenv.upkeep.stop import stop
 
     session = read_marker(find_marker())
     stop(session)
@@ -201,9 +201,9 @@ def stop_all() -> None:
 
     Error handling: raises SystemFailureError if one goes on, after trying all.
     """
-    from hotenv.sessions import live_sessions
     from hotenv.stdio import say
-    from hotenv.stop import stop
+    from hotenv.upkeep.sessions import live_sessions
+    from hotenv.upkeep.stop import stop
 
     alive = 0
     for session in live_sessions():
@@ -220,8 +220,8 @@ def stop_all() -> None:
 
 def prune() -> None:
     """Remove what dead sessions left in the runtime base, and the marker here or above if dead."""
-    from hotenv.prune import prune
     from hotenv.stdio import say
+    from hotenv.upkeep.prune import prune
 
     nothing = True
     for path in prune():

@@ -54,9 +54,9 @@ trio.run(main)
 os.execvp("true", ["true"])
 """
 THROUGH_TRIO = """
-import sys, hotenv.express
+import sys, hotenv.exchange.express
 from hotenv.cli import main
-hotenv.express.exchange = lambda *_: None
+hotenv.exchange.express.exchange = lambda *_: None
 main(["run", "--", "true"])
 """
 SLEEPER = """

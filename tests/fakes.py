@@ -14,9 +14,9 @@ from trio.testing import (
     memory_stream_pair,
 )
 
-from hotenv import session
-from hotenv.boottime import boot_time
-from hotenv.statusrecord import StatusRecord
+from hotenv.session import claim as claims
+from hotenv.session.boottime import boot_time
+from hotenv.session.statusrecord import StatusRecord
 
 MemoryStream = trio.StapledStream[MemorySendStream, MemoryReceiveStream]
 
@@ -82,6 +82,6 @@ def describe(marker: str) -> StatusRecord:
     )
 
 
-def claim(folder: str, *, force: bool = False) -> AbstractContextManager[session.Session]:
+def claim(folder: str, *, force: bool = False) -> AbstractContextManager[claims.Session]:
     """A session in ``folder`` of which nothing special is published."""
-    return session.claim(folder, describe=describe, force=force)
+    return claims.claim(folder, describe=describe, force=force)

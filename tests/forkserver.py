@@ -23,10 +23,13 @@ from types import FrameType
 from typing import NamedTuple, NoReturn, Self
 
 import hotenv
-from hotenv import arguments, envtext, express, hardening, intake, process
+from hotenv import arguments
 from hotenv.cli import main
+from hotenv.exchange import express
+from hotenv.intake import envtext, hardening, reader
+from hotenv.serving import process
 
-LOADED = (arguments, envtext, express, hardening, intake, process)
+LOADED = (arguments, envtext, express, hardening, process, reader)
 """What the commands import when they come to it."""
 
 LIMIT = 60.0

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv.marker import parse_marker
+from hotenv.session.marker import parse_marker
 
 _SCRIPT = Path(sys.executable).with_name("hotenv")
 HOTENV = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "hotenv"]

@@ -15,14 +15,14 @@ from trio.testing import MockClock
 
 import hotenv
 from fakes import MemoryListener
-from hotenv import protocol
-from hotenv.intake import Intake
-from hotenv.lockedmemory import LockedMemory
-from hotenv.output import Output
-from hotenv.process import serve_intake
-from hotenv.serveoptions import ServeOptions
-from hotenv.server import GRACE, Ending, hold
-from hotenv.watchdog import Watchdog
+from hotenv.exchange import protocol
+from hotenv.intake.lockedmemory import LockedMemory
+from hotenv.intake.reader import Intake
+from hotenv.serving.options import ServeOptions
+from hotenv.serving.output import Output
+from hotenv.serving.process import serve_intake
+from hotenv.serving.server import GRACE, Ending, hold
+from hotenv.serving.watchdog import Watchdog
 from processes import is_clean
 
 SMALL = protocol.encode_response({"A": "1"})

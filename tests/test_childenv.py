@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv.childenv import overlay, parse_environ_block
+from hotenv.handover.childenv import overlay, parse_environ_block
 
 
 @pytest.mark.parametrize(

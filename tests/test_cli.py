@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import __version__, commands, errors, launch
+from hotenv import __version__, commands, errors
 from hotenv.arguments import build_parser
 from hotenv.cli import main
-from hotenv.protocol import Request
+from hotenv.exchange.protocol import Request
+from hotenv.handover import launch
 from hotenv.stdio import reserve_standard_streams
 
 

@@ -12,10 +12,10 @@ import pytest
 import trio
 import trio.testing
 
-from hotenv import client, peer, protocol
-from hotenv.client import exchange, fetch, fetch_sync
 from hotenv.errors import ArtifactError, SystemFailureError, UnreachableError, UsageError
-from hotenv.marker import Marker
+from hotenv.exchange import client, peer, protocol
+from hotenv.exchange.client import exchange, fetch, fetch_sync
+from hotenv.session.marker import Marker
 
 DUMP = protocol.Request("dump")
 RESPONSE = protocol.encode_response({"A": "1"})

@@ -8,8 +8,8 @@ import time
 import pytest
 import trio
 
-from hotenv.clock import LONGEST_SLEEP, BootClock
-from hotenv.watchdog import Watchdog
+from hotenv.serving.clock import LONGEST_SLEEP, BootClock
+from hotenv.serving.watchdog import Watchdog
 
 
 class SleepingMachine(BootClock):

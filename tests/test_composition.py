@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv.childenv import overlay
-from hotenv.composition import ChildEnvironment, Composition, compose
 from hotenv.errors import UsageError
+from hotenv.handover.childenv import overlay
+from hotenv.handover.composition import ChildEnvironment, Composition, compose
+from hotenv.handover.wellknown import ESSENTIALS, GROUPS, LOADERS
 from hotenv.table import tabbed
-from hotenv.wellknown import ESSENTIALS, GROUPS, LOADERS
 
 PARENT = {
     b"PATH": b"/bin",

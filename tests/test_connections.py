@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from fakes import MemoryListener
-from hotenv.connections import Connections, places_available
+from hotenv.serving.connections import Connections, places_available
 
 
 async def test_the_oldest_silent_one_gives_up_its_place() -> None:

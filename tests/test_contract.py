@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv.bindings import read_bindings
-from hotenv.contract import Contents, questions, resolve
-from hotenv.envtext import parse_dotenv, survey
 from hotenv.errors import InputError
-from hotenv.rules import Rules
-from hotenv.surveyreport import as_json, as_rows
+from hotenv.intake.bindings import read_bindings
+from hotenv.intake.contract import Contents, questions, resolve
+from hotenv.intake.envtext import parse_dotenv, survey
+from hotenv.intake.rules import Rules
+from hotenv.intake.surveyreport import as_json, as_rows
 
 ENVIRON = {"HOST": "from the host", "BOTH": "from the host", "EMPTY": ""}
 ASKING = Rules(prompt=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv.marker import parse_marker
+from hotenv.session.marker import parse_marker
 from processes import HOTENV, LIMIT, Terminal, hotenv, is_clean, wait_until
 
 

@@ -14,10 +14,10 @@ from dotenv import dotenv_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hotenv.contract import Contents
-from hotenv.envtext import parse_dotenv
 from hotenv.errors import InputError
-from hotenv.rules import Rules
+from hotenv.intake.contract import Contents
+from hotenv.intake.envtext import parse_dotenv
+from hotenv.intake.rules import Rules
 
 ENVIRON = {"OUTER": "from outside", "BOTH": "from outside", "EMPTY": ""}
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import memfile
 from hotenv.errors import SystemFailureError
+from hotenv.handover import memfile
 from processes import HOTENV, LIMIT, hotenv, said, serving, wait_until
 
 PYTHON = sys.executable

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hotenv.contract import Contents
-from hotenv.envtext import parse_dotenv
 from hotenv.errors import SystemFailureError
-from hotenv.formats import FORMATS
-from hotenv.rules import Rules
+from hotenv.handover.formats import FORMATS
+from hotenv.intake.contract import Contents
+from hotenv.intake.envtext import parse_dotenv
+from hotenv.intake.rules import Rules
 from hotenv.snapshot import Snapshot
 from processes import HOTENV, LIMIT, hotenv, said, serving
 

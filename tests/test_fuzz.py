@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from fakes import MemoryListener, receive_all
-from hotenv import protocol
-from hotenv.answer import GONE, conclude
-from hotenv.envtext import parse_dotenv
 from hotenv.errors import ArtifactError, InputError, SystemFailureError, UnreachableError
-from hotenv.marker import SOCKET_PATH_LIMIT, Marker, parse_marker
-from hotenv.requestlog import request_line
-from hotenv.rules import Rules
-from hotenv.server import hold
-from hotenv.watchdog import Watchdog
+from hotenv.exchange import protocol
+from hotenv.exchange.answer import GONE, conclude
+from hotenv.intake.envtext import parse_dotenv
+from hotenv.intake.rules import Rules
+from hotenv.serving.requestlog import request_line
+from hotenv.serving.server import hold
+from hotenv.serving.watchdog import Watchdog
+from hotenv.session.marker import SOCKET_PATH_LIMIT, Marker, parse_marker
 
 RESPONSE = protocol.encode_response({"A": "1"})
 DUMP = b'{"command":"dump"}\n'

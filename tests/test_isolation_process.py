@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv.wellknown import ESSENTIALS
+from hotenv.handover.wellknown import ESSENTIALS
 from processes import HOTENV, LIMIT, hotenv, needs, said, serving
 
 PARENT = {

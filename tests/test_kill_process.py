@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forkserver import ForkServer
-from hotenv.marker import parse_marker
+from hotenv.session.marker import parse_marker
 from processes import LIMIT, is_clean, wait_until
 
 SHORT_LIFE = ("serve", "-t", "0.01")

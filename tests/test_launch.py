@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import launch
 from hotenv.errors import SystemFailureError
-from hotenv.launch import become, inherited_environment
+from hotenv.handover import launch
+from hotenv.handover.launch import become, inherited_environment
 
 
 class Executed(BaseException):

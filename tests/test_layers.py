@@ -17,38 +17,43 @@ import hotenv
 from processes import serving
 
 PACKAGE = Path(hotenv.__file__).parent
-MODULES = {path.stem: ast.parse(path.read_text()) for path in PACKAGE.glob("*.py")}
 
-PURE = {
-    *("bindings", "childenv", "composition", "contract", "durations", "envtext", "errors"),
-    *("formats", "placeholder", "printable", "protocol", "requestlog", "rules", "selection"),
-    *("serveoptions", "snapshot", "statusrecord", "statusreport", "surveyreport", "table"),
-    *("variables", "wellknown"),
-}
-SYSTEM = {
-    *("answer", "boottime", "clock", "connections", "folderlock", "hardening", "linewriter"),
-    *("lockedmemory", "logfile", "marker", "memfile", "output", "peer", "prompt", "published"),
-    *(
-        "readiness",
-        "runtime",
-        "session",
-        "signals",
-        "socketfile",
-        "statusfile",
-        "stdio",
-        "watchdog",
-    ),
-}
+
+def name_of(path: Path) -> str:
+    """What a module of the package is called here: ``errors``, ``session.marker``, ``session``."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+
+QUALIFIED = {f"hotenv.{name}" for name in MODULES}
+
+ROOMS = {"exchange", "handover", "intake", "serving", "session", "upkeep"}
+
 LAYERS = [
     {"cli", "__main__", "argumentparser", "arguments", "commands"},
-    {
-        *("client", "detach", "dryrun", "express", "intake", "launch", "process", "prune"),
-        *("server", "sessions", "status", "stop", "visit"),
-    },
-    SYSTEM,
-    PURE,
+    {"upkeep"},
+    {"serving"},
+    {"intake", "handover"},
+    {"exchange"},
+    {"session"},
+    {"stdio"},
+    {"durations", "errors", "printable", "snapshot", "table", "variables"},
 ]
-"""From the top. A module imports from its own layer and from those below."""
+"""Modules and rooms, from the top. Each imports from its own layer and from those below."""
+
+PURE = {
+    *("durations", "errors", "printable", "snapshot", "table", "variables"),
+    "exchange.protocol",
+    *("handover.childenv", "handover.composition", "handover.formats", "handover.placeholder"),
+    *("handover.selection", "handover.wellknown"),
+    *("intake.bindings", "intake.contract", "intake.envtext", "intake.rules"),
+    "intake.surveyreport",
+    *("serving.options", "serving.requestlog"),
+    "session.statusrecord",
+    "upkeep.statusreport",
+}
 
 NO_EFFECTS = {
     *("__future__", "attrs", "collections", "collections.abc", "dotenv.parser"),
@@ -63,7 +68,7 @@ EFFECTS = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
 def imports(tree: ast.AST, *, typing: bool) -> Iterator[str]:
     """The modules that ``tree`` imports; with ``typing`` also those that only a type checker does.
 
-    ``from hotenv import x`` is an import of the module ``hotenv.x``, if there is one.
+    ``from hotenv.room import x`` is an import of the module ``hotenv.room.x``, if there is one.
     """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not typing:
@@ -74,11 +79,17 @@ def imports(tree: ast.AST, *, typing: bool) -> Iterator[str]:
             assert node.level == 0, "relative imports are not our style"
             source = str(node.module)
             names = {alias.name for alias in node.names}
-            siblings = names & set(MODULES) if source == "hotenv" else set()
-            yield from (f"hotenv.{name}" for name in siblings)
+            siblings = {name for name in names if f"{source}.{name}" in QUALIFIED}
+            yield from (f"{source}.{name}" for name in siblings)
             if names - siblings:
                 yield source
         yield from imports(node, typing=typing)
+
+
+def layer(name: str) -> int:
+    """How far from the top the module ``name`` is."""
+    place = name.partition(".")[0]
+    return next(depth for depth, places in enumerate(LAYERS) if place in places)
 
 
 def ours(name: str) -> set[str]:
@@ -90,18 +101,25 @@ def ours(name: str) -> set[str]:
     }
 
 
-def test_every_module_has_a_layer() -> None:
-    """A new module is given a place in the plan."""
-    planned = [module for layer in LAYERS for module in layer]
-    assert sorted(MODULES) == sorted(["__init__", *planned])
+def test_every_module_has_a_place() -> None:
+    """A new module beside the rooms is given a place in the plan, and a new room is too."""
+    planned = [place for places in LAYERS for place in places]
+    assert sorted({name.partition(".")[0] for name in MODULES}) == sorted(["__init__", *planned])
+    assert set(MODULES) >= PURE | ROOMS
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_a_room_says_what_it_is(room: str) -> None:
+    """And does nothing else: its modules are imported one by one."""
+    (docstring,) = MODULES[room].body
+    assert ast.get_docstring(MODULES[room])
+    assert isinstance(docstring, ast.Expr)
 
 
 @pytest.mark.parametrize("name", sorted(set(MODULES) - {"__init__"}))
 def test_imports_point_one_way(name: str) -> None:
     """A module imports nothing from a layer above its own, not even for its types."""
-    depth = next(index for index, layer in enumerate(LAYERS) if name in layer)
-    above = set().union(*LAYERS[:depth])
-    assert ours(name) & above == set()
+    assert {other for other in ours(name) if layer(other) < layer(name)} == set()
 
 
 def test_no_circles() -> None:
@@ -173,7 +191,8 @@ def test_light_import(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["errors", "protocol", "marker", "launch", "childenv", "formats"]
+    "module",
+    ["errors", "exchange.protocol", "session.marker", "handover.launch", "handover.formats"],
 )
 def test_very_light_import(module: str) -> None:
     """What every client loads does without the slower modules of the standard library too."""

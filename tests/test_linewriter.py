@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv.linewriter import LineWriter
+from hotenv.serving.linewriter import LineWriter
 from processes import fill
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import lockedmemory
-from hotenv.lockedmemory import LockedMemory
+from hotenv.intake import lockedmemory
+from hotenv.intake.lockedmemory import LockedMemory
 
 CANARY = b"canary-" * 10
 
@@ -87,7 +87,7 @@ def test_it_is_locked(kind: str) -> None:
 
 _NOT_LOCKED = """
 import resource
-from hotenv.lockedmemory import LockedMemory
+from hotenv.intake.lockedmemory import LockedMemory
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
 memory = LockedMemory(100)
 print(memory.locked, bytes(memory.view) == bytes(100))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hotenv.errors import SystemFailureError
-from hotenv.logfile import open_log
+from hotenv.serving.logfile import open_log
 
 
 def test_new_file_is_private(folder: Path, umask: None) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotenv.errors import ArtifactError, NoSessionError, SystemFailureError
-from hotenv.marker import (
+from hotenv.session.marker import (
     SIZE_LIMIT,
     SOCKET_PATH_LIMIT,
     check_trust,

@@ -21,7 +21,7 @@ import pytest
 
 from fakes import claim
 from hotenv.errors import SystemFailureError
-from hotenv.marker import find_marker, read_marker
+from hotenv.session.marker import find_marker, read_marker
 from processes import finish, serving, wait_until
 from users import (
     PRIVATE,

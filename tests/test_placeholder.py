@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hotenv.errors import UsageError
-from hotenv.placeholder import fill_placeholder
+from hotenv.handover.placeholder import fill_placeholder
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv import protocol
 from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
-from hotenv.protocol import (
+from hotenv.exchange import protocol
+from hotenv.exchange.protocol import (
     BAD_REQUEST,
     INTERNAL,
     LineReader,

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from fakes import claim
-from hotenv.marker import format_marker
+from hotenv.session.marker import format_marker
 from processes import (
     hotenv,
     is_clean,
@@ -70,7 +70,7 @@ def test_prune_of_a_marker_without_a_socket(folder: Path) -> None:
 
 def test_prune_while_sessions_begin(folder: Path, runtime: Path) -> None:
     """A socket that does not listen yet is not one of a dead server."""
-    script = "from hotenv.prune import prune\nwhile True: list(prune())"
+    script = "from hotenv.upkeep.prune import prune\nwhile True: list(prune())"
     (folder / "elsewhere").mkdir()
     command = [sys.executable, "-c", script]
     pruner = subprocess.Popen(command, cwd=folder / "elsewhere", stderr=subprocess.PIPE)

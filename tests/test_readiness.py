@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hotenv.errors import UsageError
-from hotenv.readiness import check_ready_fd, tell_ready
+from hotenv.serving.readiness import check_ready_fd, tell_ready
 from processes import fill
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import hotenv as package
 from hotenv import errors
-from hotenv.formats import FORMATS
-from hotenv.wellknown import ESSENTIALS, GROUPS, LOADERS
+from hotenv.handover.formats import FORMATS
+from hotenv.handover.wellknown import ESSENTIALS, GROUPS, LOADERS
 from processes import LIMIT, Terminal, hotenv, is_clean, serving
 from readme import README, block, play, same_for_all
 

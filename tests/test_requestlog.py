@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from hotenv.protocol import Request
-from hotenv.requestlog import request_line
+from hotenv.exchange.protocol import Request
+from hotenv.serving.requestlog import request_line
 
 PYTHON = Request("run", ["python", "script.py", "--debug"])
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import express
 from hotenv.cli import main
+from hotenv.exchange import express
 from processes import HOTENV, Terminal, finish, hotenv, said, serving, wait_until
 
 PYTHON = sys.executable
@@ -47,7 +47,7 @@ def lane(
     if request.param == "reference":
         customized = tmp_path_factory.mktemp("site")
         (customized / "sitecustomize.py").write_text(
-            "import hotenv.express\nhotenv.express.exchange = lambda *_: None\n"
+            "import hotenv.exchange.express\nhotenv.express.exchange = lambda *_: None\n"
         )
         monkeypatch.setenv("PYTHONPATH", str(customized))
         monkeypatch.setattr(express, "exchange", lambda *_: None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hotenv.errors import SystemFailureError
-from hotenv.runtime import make_runtime_base, runtime_base
+from hotenv.session.runtime import make_runtime_base, runtime_base
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another user: needs root")
 

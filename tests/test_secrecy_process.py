@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv import lockedmemory
+from hotenv.intake import lockedmemory
 from processes import (
     HOTENV,
     LIMIT,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotenv.errors import UsageError
-from hotenv.selection import left_out, select
+from hotenv.handover.selection import left_out, select
 
 SESSION = {"AWS_KEY": "1", "AWS_REGION": "2", "aws_key": "3", "TOKEN": "4", "A[1]": "5", "ÄÖ": "6"}
 

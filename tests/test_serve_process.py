@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hotenv.marker import parse_marker
+from hotenv.session.marker import parse_marker
 from processes import (
     HOTENV,
     Terminal,

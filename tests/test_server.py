@@ -14,10 +14,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import hotenv
 from fakes import MemoryListener, receive_all
-from hotenv import protocol
-from hotenv.protocol import Request
-from hotenv.server import EXCHANGE_LIMIT, GRACE, Ending, hold
-from hotenv.watchdog import Watchdog
+from hotenv.exchange import protocol
+from hotenv.exchange.protocol import Request
+from hotenv.serving.server import EXCHANGE_LIMIT, GRACE, Ending, hold
+from hotenv.serving.watchdog import Watchdog
 from processes import is_clean
 
 RESPONSE = protocol.encode_response({"A": "1"})

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fakes import claim
-from hotenv.marker import format_marker
+from hotenv.session.marker import format_marker
 from processes import (
     HOTENV,
     LIMIT,

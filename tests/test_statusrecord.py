@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fakes import describe
 from hotenv.errors import ArtifactError
-from hotenv.statusrecord import (
+from hotenv.session.statusrecord import (
     DEADLINE_OFFSET,
     StatusRecord,
     decode_record,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from hotenv.watchdog import Watchdog
+from hotenv.serving.watchdog import Watchdog
 
 
 async def test_expires_at_the_exact_time(autojump_clock: MockClock) -> None:

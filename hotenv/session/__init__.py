@@ -1,0 +1,1 @@
+"""What a session is on disk: its marker, its socket, and the status beside it."""

@@ -1,0 +1,1 @@
+"""Looking after sessions: their status, ending them, removing what dead ones left."""
