@@ -30,6 +30,8 @@ def stop(session: Marker) -> None:
     with Visit(session) as visit:
         process = _open_process(visit.pid, session)
         try:
+            if _has_another_number(visit.pid):
+                raise _elsewhere(session)
             visit.wait_for_answer()
             record = read_status(session.socket)
             if record is None or not record.standalone:
@@ -37,18 +39,7 @@ def stop(session: Marker) -> None:
                     f"the session of {session.path} is held by process {visit.pid}, which is no "
                     "'hotenv serve': end it there"
                 )
-            with attempt(f"end process {visit.pid}"):
-                try:
-                    signal.pidfd_send_signal(process, signal.SIGTERM)
-                except ProcessLookupError:
-                    return
-            poll = select.poll()
-            poll.register(process, select.POLLIN)
-            if not poll.poll(PATIENCE * 1000):
-                raise SystemFailureError(
-                    f"process {visit.pid}, which serves {session.path}, has not ended within "
-                    f"{PATIENCE:g} s"
-                )
+            _end(process, f"process {visit.pid}, which serves {session.path},")
         finally:
             os.close(process)
 
@@ -59,11 +50,8 @@ def _open_process(pid: int | None, session: Marker) -> int:
         raise SystemFailureError(
             "this system does not tell for sure which process serves: end it with Ctrl-C"
         )
-    if pid == 0 or _is_in_a_namespace_below(pid):
-        raise SystemFailureError(
-            f"the server behind {session.path} is in another pid namespace (a container): end it "
-            "there"
-        )
+    if pid == 0:
+        raise _elsewhere(session)
     with attempt(f"tell which process serves {session.path}"):
         try:
             return os.pidfd_open(pid)
@@ -71,8 +59,8 @@ def _open_process(pid: int | None, session: Marker) -> int:
             raise unreachable(session, GONE) from None
 
 
-def _is_in_a_namespace_below(pid: int) -> bool:
-    """Whether ``pid`` has another number where it runs."""
+def _has_another_number(pid: int | None) -> bool:
+    """Whether ``pid`` is in a pid namespace below this one, where it has another number."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -81,3 +69,22 @@ def _is_in_a_namespace_below(pid: int) -> bool:
     except OSError:
         pass  # it has ended, or there is no /proc to see it in
     return False
+
+
+def _elsewhere(session: Marker) -> SystemFailureError:
+    return SystemFailureError(
+        f"the server behind {session.path} is in another pid namespace (a container): end it there"
+    )
+
+
+def _end(process: int, name: str) -> None:
+    """Tell the open ``process`` to end, and wait until it has."""
+    with attempt(f"end {name}"):
+        try:
+            signal.pidfd_send_signal(process, signal.SIGTERM)
+        except ProcessLookupError:
+            return
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    if not poll.poll(PATIENCE * 1000):
+        raise SystemFailureError(f"{name} has not ended within {PATIENCE:g} s")
