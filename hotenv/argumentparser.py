@@ -45,5 +45,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
+    longer = [each for each in known if len(word) > len("--") and each.startswith(word)]
+    close = longer or difflib.get_close_matches(word, known, n=1)
     return f", did you mean {close[0]}?" if close else ""

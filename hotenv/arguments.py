@@ -42,6 +42,7 @@ def build_parser() -> Parser:
     parser = Parser(
         prog="hotenv",
         description="Keep an environment hot for a few minutes, and run commands with it.",
+        epilog="example: gpg -d .env.gpg | hotenv serve --detach && hotenv run -- make",
     )
     parser.add_argument("--version", action="version", version=f"hotenv {__version__}")
     _add_folder(parser, dest="folders", default=[])

@@ -30,6 +30,12 @@ def manual_page(parser: argparse.ArgumentParser) -> str:
     commands = subparsers(parser)
     for each in [parser, *commands]:  # roff breaks the lines, not argparse for a terminal
         each.formatter_class = partial(argparse.HelpFormatter, width=10_000)
+    examples = {
+        each.prog: each.epilog.removeprefix("example: ")
+        for each in [parser, *commands]
+        if each.epilog
+    }
+    parser.epilog = None
     about = str(parser.description)
     page = Manpage(parser, format="single-commands-section")
     page.description = about[0].lower() + about.removesuffix(".")[1:]
@@ -38,9 +44,6 @@ def manual_page(parser: argparse.ArgumentParser) -> str:
     page.date = ""
     page.synopsis = [_escaped(word) for word in page.synopsis]
     page.add_section("exit status", ">", _entries(_exit_codes()))
-    examples = {
-        each.prog: each.epilog.removeprefix("example: ") for each in commands if each.epilog
-    }
     page.add_section("examples", ">", _entries(examples))
     page.add_section("see also", ">", _SEE_ALSO)
     # Quotes that the shell understands, also in UTF-8; and one empty line between entries.

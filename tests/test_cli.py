@@ -71,6 +71,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
         (["srve"], "did you mean serve?"),
         (["dump", "--ony", "A"], "--ony, did you mean --only? (see 'hotenv dump --help')"),
         (["run", "-x", "true"], "-x (see 'hotenv run --help')"),
+        (["serve", "--no"], "did you mean --no-interpolate?"),
         (["serve", "A=secret"], "unrecognized: A=... (see"),
         (["run", "--defin=A=s", "true"], "unrecognized: --defin=..., did you mean --define?"),
         (["dump", "--format", "jsno"], "did you mean json?"),
@@ -129,12 +130,12 @@ def test_folder(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["serve", "run", "dump", "status", "stop", "prune", "completion"]
+    "command", ["", "serve", "run", "dump", "status", "stop", "prune", "completion"]
 )
 def test_help_has_an_example(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Every command's help shows how it is used."""
     with pytest.raises(SystemExit):
-        main([command, "--help"])
+        main([*command.split(), "--help"])
     out = capfd.readouterr().out
     assert f"hotenv {command}" in out.split("example:")[1]
 
