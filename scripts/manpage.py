@@ -31,7 +31,7 @@ def manual_page(parser: argparse.ArgumentParser) -> str:
     for each in [parser, *commands]:  # roff breaks the lines, not argparse for a terminal
         each.formatter_class = partial(argparse.HelpFormatter, width=10_000)
     examples = {
-        each.prog: each.epilog.removeprefix("example: ")
+        "a whole session" if each is parser else each.prog: each.epilog.removeprefix("example: ")
         for each in [parser, *commands]
         if each.epilog
     }
