@@ -102,6 +102,20 @@ def test_force_replaces_and_removes_the_old_socket(folder: Path, runtime: Path) 
     assert is_clean(folder, runtime)
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_killed_while_the_marker_was_put_in_place(
+    folder: Path, runtime: Path, replaced: bool
+) -> None:
+    """The marker has its name and its draft is still there: it goes when the marker goes."""
+    with claim(str(folder)) as old:
+        draft = folder / f".hotenv.{Path(old.socket_path).stem}"
+        os.link(folder / ".hotenv", draft)
+        if replaced:
+            with claim(str(folder), force=True):
+                assert not draft.exists()
+    assert is_clean(folder, runtime)
+
+
 def test_end_of_the_old_leaves_the_new_alone(folder: Path, runtime: Path) -> None:
     """The order of the ends turned round."""
     old = claim(str(folder))

@@ -146,7 +146,9 @@ def _replace(draft: str, directory: int, path: str) -> None:
     except PermissionError:  # in a folder like /tmp: say whose it is
         marker.check_trust(os.lstat(marker.NAME, dir_fd=directory), path)
         raise
-    _remove_replaced(replaced)
+    if replaced is not None:
+        _remove_draft(directory, replaced)
+        _remove_from_base(replaced)
 
 
 def _link(draft: str, directory: int, socket_path: str, path: str) -> None:
@@ -176,7 +178,14 @@ def withdraw_marker(directory: int, path: str, socket_path: str) -> bool:
         if _socket_named_in(directory) != socket_path:
             return False
         os.unlink(marker.NAME, dir_fd=directory)
+        _remove_draft(directory, socket_path)
         return True
+
+
+def _remove_draft(directory: int, socket_path: str) -> None:
+    """Remove what a server leaves beside its marker if it is killed while it puts that in place."""
+    with suppress(OSError):
+        os.unlink(draft_path(marker.NAME, socket_path), dir_fd=directory)
 
 
 def _socket_named_in(directory: int, *, trusted: bool = False) -> str | None:
@@ -190,11 +199,9 @@ def _socket_named_in(directory: int, *, trusted: bool = False) -> str | None:
         return None
 
 
-def _remove_replaced(path: str | None) -> None:
-    """Remove what the session whose marker we replaced has in the base, if it surely is ours."""
-    if path is None or os.path.dirname(path) != runtime_base():
-        return
+def _remove_from_base(socket_path: str) -> None:
+    """Remove what a session whose marker we replaced has in the base, if it surely is ours."""
     with suppress(OSError):
-        if is_own_socket(path):
-            os.unlink(path)
-            os.unlink(status_path(path))
+        if os.path.dirname(socket_path) == runtime_base() and is_own_socket(socket_path):
+            os.unlink(socket_path)
+            os.unlink(status_path(socket_path))
