@@ -204,14 +204,16 @@ def stop_all() -> None:
     from hotenv.sessions import live_sessions
     from hotenv.stdio import say
     from hotenv.stop import stop
+    from hotenv.visit import is_dead
 
     alive = 0
     for session in live_sessions():
         try:
             stop(session)
         except HotenvError as error:
-            say(str(error))
-            alive += 1
+            if not is_dead(session.socket):  # it may have ended by itself
+                say(str(error))
+                alive += 1
         else:
             say(f"ended the session of {session.path}")
     if alive:
