@@ -201,6 +201,7 @@ def stop_all() -> None:
 
     Error handling: raises SystemFailureError if one goes on, after trying all.
     """
+    from hotenv.exchange.visit import is_dead
     from hotenv.stdio import say
     from hotenv.upkeep.sessions import live_sessions
     from hotenv.upkeep.stop import stop
@@ -210,8 +211,9 @@ def stop_all() -> None:
         try:
             stop(session)
         except HotenvError as error:
-            say(str(error))
-            alive += 1
+            if not is_dead(session.socket):  # it may have ended by itself
+                say(str(error))
+                alive += 1
         else:
             say(f"ended the session of {session.path}")
     if alive:

@@ -1,9 +1,10 @@
 """Commands in forks of a process that has loaded everything: many starts in little time.
 
 As a program it reads one JSON request a line: the command's words, the text for its standard input,
-and a signal that it sends itself at one line of hotenv's code (counted from 1; 0 for never). For
-each it writes two lines: the process id and, when the process and all that it started have ended,
-the exit code, the number of hotenv's lines that it ran, and what it wrote.
+and a signal that it sends itself at one line of hotenv's code (counted from 1; 0 for never). That
+can be about a process that it starts instead, known by the function that is called first there. For
+each request it writes two lines: the process id and, when nothing of the command holds its standard
+error any more, the exit code, the number of hotenv's lines that the process ran, and what was said.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from hotenv import arguments
 from hotenv.cli import main
 from hotenv.exchange import express
 from hotenv.intake import envtext, hardening, reader
-from hotenv.serving import process
+from hotenv.serving import detach, process
+from hotenv.upkeep import stop
 
-LOADED = (arguments, envtext, express, hardening, process, reader)
+LOADED = (arguments, detach, envtext, express, hardening, process, reader, stop)
 """What the commands import when they come to it."""
 
 LIMIT = 60.0
@@ -70,22 +72,39 @@ class ForkServer:
             os.kill(self._running, signal.SIGKILL)
         self._process.communicate()
 
-    def start(self, *words: str, text: str = "", at: int = 0, signum: int = signal.SIGKILL) -> int:
-        """Start a command; its process id."""
+    def start(
+        self,
+        *words: str,
+        text: str = "",
+        at: int = 0,
+        signum: int = signal.SIGKILL,
+        first: str | None = None,
+    ) -> int:
+        """Start a command; its process id. For ``first`` see the top of this file."""
         assert self._process.stdin is not None
-        print(json.dumps([words, text, at, signum]), file=self._process.stdin, flush=True)
+        print(json.dumps([words, text, at, signum, first]), file=self._process.stdin, flush=True)
         self._running = int(self._answer())
         return self._running
 
     def end(self) -> Ended:
-        """Wait until the command that was started last has ended, and all that it started."""
+        """Wait until the command that was started last has ended, and all that it started.
+
+        But for a server in the background.
+        """
         ended = Ended(*json.loads(self._answer()))
         self._running = 0
         return ended
 
-    def run(self, *words: str, text: str = "", at: int = 0, signum: int = signal.SIGKILL) -> Ended:
+    def run(
+        self,
+        *words: str,
+        text: str = "",
+        at: int = 0,
+        signum: int = signal.SIGKILL,
+        first: str | None = None,
+    ) -> Ended:
         """Start a command and wait for its end."""
-        self.start(*words, text=text, at=at, signum=signum)
+        self.start(*words, text=text, at=at, signum=signum, first=first)
         return self.end()
 
     def _answer(self) -> str:
@@ -103,7 +122,7 @@ def _serve() -> None:
     gc.collect()
     gc.freeze()
     for line in sys.stdin:
-        words, text, at, signum = json.loads(line)
+        words, text, at, signum, first = json.loads(line)
         _LINES[0] = 0
         stdin, text_end = os.pipe()
         os.write(text_end, text.encode())
@@ -116,7 +135,7 @@ def _serve() -> None:
                 os.dup2(descriptor, number)
             os.close(stdin)
             os.close(stdout)
-            _become(words, at, signum)
+            _become(words, at, signum, first)
         os.close(stdin)
         os.close(stdout)
         print(pid, flush=True)
@@ -139,12 +158,14 @@ def _read(descriptor: int) -> bytes:
     return said
 
 
-def _become(words: list[str], at: int, signum: int) -> NoReturn:
+def _become(words: list[str], at: int, signum: int, first: str | None) -> NoReturn:
     code = 1
     measured = sys.gettrace()  # coverage's, if it is measured
     try:
-        sys.settrace(_signal_at(at, signum))  # type: ignore[arg-type]
+        sys.settrace(_signal_at(at, signum, first))  # type: ignore[arg-type]
         code = main(words)
+    except SystemExit as end:
+        code = int(end.code or 0)
     except BaseException:  # noqa: ASYNC103 - this process ends here
         traceback.print_exc()
     finally:
@@ -152,17 +173,22 @@ def _become(words: list[str], at: int, signum: int) -> NoReturn:
         os._exit(code)
 
 
-def _signal_at(at: int, signum: int) -> _Trace:
-    pid = os.getpid()  # only of this process: its child inherits the trace
+def _signal_at(at: int, signum: int, first: str | None) -> _Trace:
+    watched = os.getpid() if first is None else 0  # a child inherits the trace
 
     def enter(frame: FrameType, _event: str, _argument: object) -> object:
-        return step if frame.f_code.co_filename.startswith(_PACKAGE) else None
+        nonlocal watched
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            return None
+        if frame.f_code.co_name == first:
+            watched = os.getpid()
+        return step
 
     def step(_frame: FrameType, event: str, _argument: object) -> object:
-        if event == "line" and os.getpid() == pid:
+        if event == "line" and os.getpid() == watched:
             _LINES[0] += 1
             if _LINES[0] == at:
-                os.kill(pid, signum)
+                os.kill(watched, signum)
         return step
 
     return enter

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import select
 import shlex
 import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from hotenv.session.marker import parse_marker
-from processes import HOTENV, LIMIT, Terminal, hotenv, is_clean, wait_until
+from processes import HOTENV, LIMIT, Terminal, fill, hotenv, is_clean, said, wait_until
 
 
 @pytest.fixture
@@ -39,9 +41,14 @@ def server_pid(folder: Path) -> int:
 def is_gone(pid: int) -> bool:
     """Whether the process has ended."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return state_of(pid) == "Z"
     except OSError:
         return True
+
+
+def state_of(pid: int) -> str:
+    """What the process does, as ps(1) has it: ``S`` waits, ``Z`` has ended."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_answers_when_it_returns(folder: Path, ended: None) -> None:
@@ -332,6 +339,90 @@ def test_stopped_starter_is_not_waited_for(folder: Path, runtime: Path) -> None:
     wait_until(lambda: all(is_gone(pid) for pid in pids), "the others to give up")
     assert time.monotonic() - started >= 5
     process.send_signal(signal.SIGCONT)
-    process.communicate(timeout=LIMIT)
-    assert process.returncode != 0
+    _, words = process.communicate(timeout=LIMIT)
+    assert process.returncode == 8
+    assert words == b"hotenv: the process of the server ended before it answered\n"
     assert is_clean(folder, runtime)
+
+
+def test_server_that_is_killed_in_between(folder: Path, runtime: Path) -> None:
+    """It dies with a word unread that it was sent: one line says that it has ended."""
+    process = subprocess.Popen(
+        [*HOTENV, "serve", "--detach"], cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) == 2, "reader and server")
+    pids = [int(pid) for pid in children.read_text().split()]
+    wait_until(lambda: {os.getsid(pid) for pid in pids} & {*pids}, "the server's own session")
+    (server,) = (pid for pid in pids if os.getsid(pid) == pid)
+    os.kill(server, signal.SIGSTOP)
+    assert process.stdin is not None
+    process.stdin.write(b"A=1\n")
+    process.stdin.close()
+    process.stdin = None
+    wait_until(lambda: children.read_text().split() == [str(server)], "the end of the reader")
+    wait_until(lambda: state_of(process.pid) == "S", "the word to the server")
+    os.kill(server, signal.SIGKILL)
+    _, words = process.communicate(timeout=LIMIT)
+    assert process.returncode == 8
+    assert words == b"hotenv: the process of the server ended before it answered\n"
+    assert is_clean(folder, runtime)
+
+
+def test_standard_error_that_is_full(folder: Path, ended: None) -> None:
+    """Nobody reads what is said: neither process waits for that, with secrets in memory."""
+    reader, writer = os.pipe()
+    fill(writer)
+    process = subprocess.Popen(
+        [*HOTENV, "serve", "--detach"], cwd=folder, stdin=subprocess.PIPE, stderr=writer
+    )
+    try:
+        process.communicate(b"A=1\nB\n", timeout=LIMIT)
+        assert process.returncode == 0
+        assert hotenv("dump", cwd=folder).stdout == b"A=1\n"
+    finally:
+        process.kill()
+        os.close(writer)
+        os.close(reader)
+
+
+def test_descriptor_above_the_limit(folder: Path, ended: None) -> None:
+    """One that was opened before the limit was lowered is not kept either."""
+    reader, writer = os.pipe()
+    high = fcntl.fcntl(writer, fcntl.F_DUPFD, 200)
+    os.close(writer)
+    script = f"ulimit -n 100 && exec {shlex.join(HOTENV)} serve --detach"
+    subprocess.run(
+        ["sh", "-c", script],
+        cwd=folder,
+        input=b"A=1\n",
+        pass_fds=[high],
+        capture_output=True,
+        check=True,
+        timeout=LIMIT,
+    )
+    os.close(high)
+    assert select.select([reader], [], [], 0)[0]
+    assert os.read(reader, 1) == b""
+
+
+_FORKS_NO_MORE = """
+import errno, os, sys
+from hotenv.cli import main
+forks = [os.fork] * int(sys.argv[1])
+def fork():
+    if forks:
+        return forks.pop()()
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+os.fork = fork
+sys.exit(main(["serve", "--detach"]))
+"""
+
+
+@pytest.mark.parametrize("forks", [0, 1], ids=["reader", "server"])
+def test_no_more_processes(folder: Path, forks: int) -> None:
+    """Where the system has none left, that is what is said."""
+    command = [sys.executable, "-c", _FORKS_NO_MORE, str(forks)]
+    result = subprocess.run(command, cwd=folder, input=b"A=1\n", capture_output=True, timeout=LIMIT)
+    assert result.returncode == 8
+    assert re.fullmatch(r"hotenv: cannot start the process .*unavailable", said(result))

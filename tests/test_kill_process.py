@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forkserver import ForkServer
+from forkserver import Ended, ForkServer
 from hotenv.session.marker import parse_marker
 from processes import LIMIT, is_clean, wait_until
 
@@ -26,9 +26,8 @@ def forks(folder: Path) -> Iterator[ForkServer]:
         yield server
 
 
-def moments(forks: ForkServer, count: int) -> Iterator[int]:
-    """``count`` lines at random of those that a whole life has."""
-    whole = forks.run(*SHORT_LIFE, text="A=1\n")
+def moments(whole: Ended, count: int) -> Iterator[int]:
+    """``count`` lines at random of those that a ``whole`` life has."""
     assert whole.code == 0
     seed = int.from_bytes(os.urandom(4))
     print(f"random seed {seed}, {whole.lines} lines")
@@ -63,7 +62,7 @@ def files(folder: Path, runtime: Path) -> set[Path]:
 def test_kill(forks: ForkServer, folder: Path, runtime: Path) -> None:
     """What kill -9 leaves is a dead session or none: run 4 or 3, serve 10 or 0, --force 0."""
     codes = set()
-    for moment in moments(forks, 200):
+    for moment in moments(forks.run(*SHORT_LIFE, text="A=1\n"), 200):
         before = files(folder, runtime)
         killed = forks.run(*SHORT_LIFE, text="A=1\n", at=moment)
         assert "Traceback" not in killed.words
@@ -95,9 +94,44 @@ def test_graceful_signal(
 ) -> None:
     """Either it comes before anything was made, or all is cleaned up: nothing is ever left."""
     codes = set()
-    for moment in moments(forks, 40):
+    for moment in moments(forks.run(*SHORT_LIFE, text="A=1\n"), 40):
         ended = forks.run(*SHORT_LIFE, text="A=1\n", at=moment, signum=signum)
         codes.add(ended.code)
         assert "Traceback" not in ended.words, f"at line {moment}"
         assert is_clean(folder, runtime), f"at line {moment}"
     assert codes == {0, early}
+
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+
+
+@pytest.mark.parametrize(
+    "first", [None, "_be_the_child", "_be_the_server"], ids=["starter", "reader", "server"]
+)
+def test_detached(forks: ForkServer, folder: Path, runtime: Path, first: str | None) -> None:
+    """Whoever of the three gets a signal: 0 and a session, or another code and nothing left.
+
+    Nothing but kill -9 can leave something: a dead session if the server gets it, and a live one
+    if the process that was started gets it between its last word to the server and its end.
+    """
+
+    def end() -> None:
+        forks.run("stop")
+        forks.run("prune")
+        wait_until(lambda: is_clean(folder, runtime), "the end of the session")
+
+    whole = forks.run("serve", "--detach", text="A=1\n", first=first)
+    end()
+    last = range(whole.lines - 15, whole.lines + 1)
+    for number, moment in enumerate([*moments(whole, 30), *last]):
+        signum = SIGNALS[number % len(SIGNALS)]
+        ended = forks.run("serve", "--detach", text="A=1\n", at=moment, signum=signum, first=first)
+        what = f"{signum.name} at line {moment}: {ended}"
+        assert "Traceback" not in ended.words, what
+        assert "internal" not in ended.words, what
+        assert ended.words.count("\n") == (ended.code in (0, 8)) or signum == signal.SIGKILL, what
+        if ended.code and signum != signal.SIGKILL:
+            assert is_clean(folder, runtime), what
+        elif not ended.code and first != "_be_the_server":
+            assert answer(folder / ".hotenv") == b'{"env":{"A":"1"}}\n', what
+        end()

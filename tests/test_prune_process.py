@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
-from fakes import claim
+import pytest
+
+from fakes import claim, describe
 from hotenv.session.marker import format_marker
+from hotenv.session.statusrecord import encode_record
+from hotenv.upkeep.prune import prune
 from processes import (
     hotenv,
     is_clean,
@@ -66,6 +72,50 @@ def test_prune_of_a_marker_without_a_socket(folder: Path) -> None:
     marker.chmod(0o600)
     assert said(hotenv("prune", cwd=folder)) == f"hotenv: removed {marker}"
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("marker", ["/a\0b/.hotenv", "/\ud800/.hotenv", "", "x" * 5000])
+def test_prune_of_a_damaged_status(folder: Path, runtime: Path, marker: str) -> None:
+    """What is published there may name what is no path."""
+    path = dead_socket(runtime)
+    path.with_suffix(".json").write_bytes(encode_record(describe(marker)))
+    assert list(prune()) == [str(path), str(path.with_suffix(".json"))]
+    assert is_clean(folder, runtime)
+
+
+def test_what_is_told_holds_nobody_up(folder: Path, runtime: Path) -> None:
+    """Whoever reads what prune says may take their time: meanwhile sessions can begin."""
+    path = dead_socket(runtime)
+    removed = prune()
+    assert next(removed) == str(path)
+    with claim(str(folder)) as session:
+        assert Path(session.marker_path).exists()
+    assert list(removed) == []
+
+
+def dead_socket(runtime: Path) -> Path:
+    """A socket in the runtime base on which nobody listens."""
+    path = runtime / "hotenv" / "01234567.sock"
+    path.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    return path
+
+
+def test_prune_while_its_server_ends(
+    folder: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that a server removes before prune does is nothing that prune has removed."""
+    path = dead_socket(runtime)
+    unlink = os.unlink
+
+    def be_late(path: str) -> None:
+        unlink(path)
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", be_late)
+    assert list(prune()) == []
+    assert not path.exists()
 
 
 def test_prune_while_sessions_begin(folder: Path, runtime: Path) -> None:

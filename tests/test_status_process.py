@@ -193,6 +193,25 @@ def test_without_what_is_published(folder: Path, runtime: Path, damage: str) -> 
     assert not (folder / ".hotenv").exists()
 
 
+@pytest.mark.parametrize("started", [1e300, -1e18])
+def test_start_in_no_year(folder: Path, runtime: Path, started: float) -> None:
+    """A damaged time is not known, and spoils neither the rest nor the list."""
+    with serving(folder):
+        (published,) = runtime.glob("hotenv/*.json")
+        published.write_text(json.dumps({**json.loads(published.read_text()), "started": started}))
+        assert (status(folder)["started"], status(folder)["variables"]) == (None, 1)
+        assert b"started\t-\n" in hotenv("status", cwd=folder).stdout
+        assert hotenv("status", "--all", cwd=folder).stdout.split(b"\t")[1] == b"alive"
+
+
+def test_session_for_ages(folder: Path) -> None:
+    """A time without an end in sight can be read after a request too, and the session stopped."""
+    with serving(folder, b"A=1\n", "-t", "1" + "0" * 20):
+        assert hotenv("run", "--", "true", cwd=folder).returncode == 0
+        assert status(folder)["timeout"] == 1e20
+        assert hotenv("stop", cwd=folder).returncode == 0
+
+
 def test_all(tmp_path: Path) -> None:
     """Each session with its folder, the oldest first; what is left of a dead one says so."""
     names = ["b", "a", "c"]

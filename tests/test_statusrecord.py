@@ -55,6 +55,14 @@ def test_round_trip(record: StatusRecord, milliseconds: int) -> None:
     assert fields(decode_record(bytes(changed))) == {**fields(record), "deadline": deadline}
 
 
+@pytest.mark.parametrize("deadline", [5e-324, 0.1 + 0.2, 1e18, 1.7976931348623157e308])
+def test_every_deadline_takes_the_same_room(deadline: float) -> None:
+    """However long a session may last: it takes the place of another one, and is exact."""
+    new = encode_deadline(deadline)
+    assert len(new) == len(encode_deadline(0.0))
+    assert json.loads(new) == deadline
+
+
 GOOD = json.loads(encode_record(describe("/a/.hotenv")))
 
 

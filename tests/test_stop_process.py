@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 import trio
 
-from hotenv import Snapshot, serve
+from hotenv import Snapshot, commands, serve
+from hotenv.exchange.visit import Visit
+from hotenv.session.marker import read_marker
+from hotenv.upkeep import sessions
+from hotenv.upkeep.status import idle_left, status
+from hotenv.upkeep.stop import stop
 from processes import (
     HOTENV,
     LIMIT,
@@ -62,6 +67,48 @@ def test_stop_all(tmp_path: Path) -> None:
         ]
         assert (a.wait(timeout=LIMIT), b.wait(timeout=LIMIT)) == (0, 0)
     assert hotenv("stop", "--all", cwd=tmp_path).returncode == 0
+
+
+def test_stop_all_of_one_that_has_ended_by_now(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It was there when they were looked for: that it is gone is no failure."""
+    with serving(folder) as server:
+        found = sessions.live_sessions()
+        server.terminate()
+        server.wait(timeout=LIMIT)
+    monkeypatch.setattr(sessions, "live_sessions", lambda: found)
+    commands.stop_all()
+    assert len(found) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_server_that_ends_after_it_answered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it published is gone with it: it was read before, and whose process it is is known."""
+    answer = Visit.wait_for_answer
+
+    def answer_and_end(visit: Visit) -> None:
+        answer(visit)
+        server.terminate()
+        server.wait(timeout=LIMIT)
+
+    monkeypatch.setattr(Visit, "wait_for_answer", answer_and_end)
+    with serving(folder) as server:
+        stop(read_marker(".hotenv"))
+    with serving(folder) as server:
+        assert idle_left(read_marker(".hotenv")) is not None
+    with serving(folder) as server:
+        assert status(read_marker(".hotenv")).variables == 1
+
+
+def test_server_that_has_published_nothing(folder: Path, runtime: Path) -> None:
+    """It could be any program: it is not ended, and not said to be one either."""
+    with serving(folder) as server:
+        next(runtime.glob("hotenv/*.json")).unlink()
+        result = hotenv("stop", cwd=folder)
+        assert result.returncode == 8
+        assert f"process {server.pid}, which serves {folder}/.hotenv, has not publ" in said(result)
+        assert server.poll() is None
 
 
 async def test_a_program_is_not_ended(folder: Path) -> None:

@@ -46,13 +46,14 @@ class Reader:
         """Start it.
 
         ``${NAME}`` is looked up in this process's environment; questions are asked on its terminal.
-        Raises SystemFailureError if there is no standard input.
+        Raises SystemFailureError if there is no standard input, or no process for it.
         """
         invite()
         self._terminal = Terminal() if rules.prompt else None
         parent = os.getpid()
-        self.pipe, childs_end = os.pipe()
-        self._pid = os.fork()
+        with attempt("start the process that reads standard input"):
+            self.pipe, childs_end = os.pipe()
+            self._pid = os.fork()
         if not self._pid:
             os.close(self.pipe)
             _be_the_child(parent, childs_end, rules, self._terminal)

@@ -16,17 +16,20 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import suppress
 
-from hotenv.errors import SystemFailureError
+from hotenv.errors import SystemFailureError, attempt
 from hotenv.intake.reader import Reader, accept, receive
+from hotenv.serving.linewriter import own_description
 from hotenv.serving.options import ServeOptions
-from hotenv.stdio import say
+from hotenv.serving.output import Output
 
 _PATIENCE = 5.0  # seconds that the server waits for a process that has nothing to do but answer
 _LONGEST = 16 * 1024  # bytes of a sentence with a path in it
 _WORD = b"\n"
+_STDERR = 2
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def serve_detached(folder: str, options: ServeOptions, log: int | None) -> None:
@@ -38,8 +41,9 @@ def serve_detached(folder: str, options: ServeOptions, log: int | None) -> None:
     Error handling: raises SystemExit with the server's code if it failed, after it has said why.
     """
     reader = Reader(options.rules)
-    ours, servers = socket.socketpair()
-    server = os.fork()
+    with attempt("start the process of the server"):
+        ours, servers = socket.socketpair()
+        server = os.fork()
     if not server:
         ours.close()
         _be_the_server(reader.pipe, servers, folder, options, log)
@@ -49,16 +53,16 @@ def serve_detached(folder: str, options: ServeOptions, log: int | None) -> None:
     with reader.attended():
         pass
     _tell(ours)
-    ready = ours.recv(_LONGEST)
+    ready = _words_of(ours)
     if not ready:
         code = os.waitstatus_to_exitcode(os.waitpid(server, 0)[1])
         if code <= 0:
             raise SystemFailureError("the process of the server ended before it answered")
         sys.exit(code)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is said now cannot be taken back
+    for each in _ENDING:  # what is said now cannot be taken back
+        signal.signal(each, signal.SIG_IGN)
     _tell(ours)
-    if not options.quiet:
-        say(os.fsdecode(ready))
+    Output(_STDERR, None, quiet=options.quiet).tell(os.fsdecode(ready))
 
 
 def _be_the_server(
@@ -66,10 +70,10 @@ def _be_the_server(
 ) -> None:
     os.setsid()
     _put_nothing_in_place_of(0, 1)
+    os.dup2(own_description(_STDERR), _STDERR)  # nobody can interrupt it if that is full
     _close_all_but({pipe, starter.fileno(), log, options.ready_fd})
     import trio  # only in this process: it takes a while
 
-    from hotenv.serving.output import Output
     from hotenv.serving.process import serve_intake
 
     async def announce(ready: str) -> None:
@@ -78,7 +82,7 @@ def _be_the_server(
             await trio.lowlevel.wait_readable(starter)
         _hear(starter)
         starter.close()
-        _put_nothing_in_place_of(2)
+        _put_nothing_in_place_of(_STDERR)
 
     delivery = receive(pipe)
     starter.settimeout(_PATIENCE)
@@ -94,12 +98,18 @@ def _tell(peer: socket.socket, words: bytes = _WORD) -> None:
         peer.sendall(words)
 
 
+def _words_of(peer: socket.socket) -> bytes:
+    """What comes from the process ``peer``; nothing if it has ended, or time is up."""
+    try:
+        return peer.recv(_LONGEST)
+    except OSError:
+        return b""
+
+
 def _hear(starter: socket.socket) -> None:
     """Take a word of the process that started this one; end without a sound if it has none."""
-    with suppress(OSError):
-        if starter.recv(len(_WORD)):
-            return
-    sys.exit(1)
+    if not _words_of(starter):
+        sys.exit()  # with 0: if the other one is there after all, it says that this one is not
 
 
 def _put_nothing_in_place_of(*streams: int) -> None:
@@ -110,10 +120,17 @@ def _put_nothing_in_place_of(*streams: int) -> None:
     os.close(nothing)
 
 
-def _close_all_but(kept: Iterable[int | None]) -> None:
+def _close_all_but(kept: Container[int | None]) -> None:
     """Close every descriptor above the standard streams that is not ``kept``."""
-    start = 3
-    ends = sorted(descriptor for descriptor in kept if descriptor is not None)
-    for descriptor in [*ends, os.sysconf("SC_OPEN_MAX")]:
-        os.closerange(start, descriptor)
-        start = descriptor + 1
+    for descriptor in _descriptors():
+        if descriptor > _STDERR and descriptor not in kept:
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+def _descriptors() -> Iterable[int]:
+    """All that may be open. There can be some above a limit that was lowered later."""
+    try:
+        return [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:  # there is no /proc
+        return range(os.sysconf("SC_OPEN_MAX"))

@@ -20,7 +20,7 @@ class LineWriter:
 
     def __init__(self, descriptor: int) -> None:
         """``descriptor`` is not changed and not closed; it may be closed already."""
-        self._descriptor = _own_description(descriptor)
+        self._descriptor = own_description(descriptor)
         self._poll = select.poll()
         self._poll.register(self._descriptor, select.POLLOUT)
         self._dropped = 0
@@ -43,7 +43,7 @@ class LineWriter:
             return False
 
 
-def _own_description(descriptor: int) -> int:
+def own_description(descriptor: int) -> int:
     """A descriptor to the same terminal or pipe that never blocks, where the system gives one.
 
     O_NONBLOCK belongs to the open file, which we share with the shell that started us: so open it

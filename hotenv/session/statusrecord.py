@@ -22,7 +22,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "standalone": (bool,),
     "deadline": (float,),
 }
-_DEADLINE_SIZE = 20  # bytes
+_DEADLINE_SIZE = 24  # bytes: any float with all its digits
 _END = "}\n"
 
 DEADLINE_OFFSET = -(_DEADLINE_SIZE + len(_END))
@@ -72,7 +72,7 @@ def encode_record(record: StatusRecord) -> bytes:
 
 def encode_deadline(deadline: float) -> bytes:
     """What takes the place of an earlier deadline, at DEADLINE_OFFSET."""
-    return f"{deadline:{_DEADLINE_SIZE}.3f}".encode()
+    return f"{deadline:#{_DEADLINE_SIZE}.17g}".encode()
 
 
 def decode_record(line: bytes) -> StatusRecord:

@@ -37,16 +37,20 @@ def _prune_base() -> Iterator[str]:
     base = find_runtime_base()
     if base is None:
         return
-    with _opened(base) as folder, locked_folder(folder, base):
+    with _opened(base) as folder:
         for socket_path in sockets_in(base):
-            if is_dead(socket_path):
-                record = read_status(socket_path)
-                drafts = [draft_path(record.marker, socket_path)] if record else []
-                for path in [socket_path, *drafts, status_path(socket_path)]:
-                    if _is_own_file(path):
-                        with attempt(f"remove {path}"):
-                            os.unlink(path)
-                        yield path
+            for path in _files_of(socket_path):
+                with locked_folder(folder, base):  # not while it is told: that can take long
+                    removed = is_dead(socket_path) and _remove_own(path)
+                if removed:
+                    yield path
+
+
+def _files_of(socket_path: str) -> list[str]:
+    """What a server may have left that had this socket."""
+    record = read_status(socket_path)
+    drafts = [draft_path(record.marker, socket_path)] if record else []
+    return [socket_path, *drafts, status_path(socket_path)]
 
 
 def _prune_marker() -> Iterator[str]:
@@ -68,8 +72,20 @@ def _opened(folder: str) -> Iterator[int]:
         os.close(descriptor)
 
 
+def _remove_own(path: str) -> bool:
+    """Remove the file at ``path`` if there is one of ours; whether that was done."""
+    if not _is_own_file(path):
+        return False
+    with attempt(f"remove {path}"):
+        try:
+            os.unlink(path)
+        except FileNotFoundError:  # its server was just about to end
+            return False
+    return True
+
+
 def _is_own_file(path: str) -> bool:
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # a damaged status can name what is no path
         status = os.lstat(path)
         ours = status.st_uid == os.geteuid()
         return ours and (stat.S_ISSOCK(status.st_mode) or stat.S_ISREG(status.st_mode))

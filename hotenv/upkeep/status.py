@@ -8,6 +8,8 @@ from hotenv.session.published import read_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from hotenv.session.marker import Marker
     from hotenv.upkeep.statusreport import Report
 
@@ -18,8 +20,8 @@ def idle_left(marker: Marker) -> float | None:
     Error handling: raises UnreachableError and ArtifactError as asking it would.
     """
     with Visit(marker) as visit:
+        record = read_status(marker.socket)  # before it answers: after that it may end
         visit.wait_for_answer()
-    record = read_status(marker.socket)
     return None if record is None else max(0.0, record.deadline - boot_time())
 
 
@@ -29,14 +31,13 @@ def status(marker: Marker) -> Report:
     Error handling: raises UnreachableError and ArtifactError as asking it would.
     """
     with Visit(marker) as visit:
+        found = report("alive", marker.socket, visit.pid, marker.path)
         visit.wait_for_answer()
-    return report("alive", marker.socket, visit.pid, marker.path)
+    return found
 
 
 def report(state: str, socket_path: str, pid: int | None, marker_path: str | None = None) -> Report:
     """What is known of the session with this socket; see Report for ``state`` and ``pid``."""
-    from datetime import datetime
-
     from hotenv.upkeep.statusreport import Report
 
     record = read_status(socket_path)
@@ -51,10 +52,20 @@ def report(state: str, socket_path: str, pid: int | None, marker_path: str | Non
         marker=marker_path or record.marker,
         socket=socket_path,
         pid=pid,
-        started=datetime.fromtimestamp(record.started).astimezone(),
+        started=_local_time(record.started),
         idle_left=idle,
         timeout=record.timeout,
         age_left=age,
         variables=record.variables,
         log=record.log,
     )
+
+
+def _local_time(seconds: float) -> datetime | None:
+    """``seconds`` since 1970 with the time zone; None if that is in no year that has a number."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromtimestamp(seconds).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return None

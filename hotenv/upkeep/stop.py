@@ -32,9 +32,15 @@ def stop(session: Marker) -> None:
         try:
             if _has_another_number(visit.pid):
                 raise _elsewhere(session)
-            visit.wait_for_answer()
+            # Before it answers: after that it may end, and what it has published is gone.
             record = read_status(session.socket)
-            if record is None or not record.standalone:
+            visit.wait_for_answer()
+            if record is None:
+                raise SystemFailureError(
+                    f"process {visit.pid}, which serves {session.path}, has not published whether "
+                    "it does anything else: end it there"
+                )
+            if not record.standalone:
                 raise SystemFailureError(
                     f"the session of {session.path} is held by process {visit.pid}, which is no "
                     "'hotenv serve': end it there"
