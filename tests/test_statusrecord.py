@@ -18,7 +18,7 @@ from hotenv.session.statusrecord import (
     encode_record,
 )
 
-SECONDS = st.floats(min_value=0, max_value=1e12)
+SECONDS = st.floats(min_value=0, allow_infinity=False)
 PATHS = st.text(max_size=50) | st.just("/a\nb\udcff")
 
 
@@ -33,20 +33,19 @@ def fields(record: StatusRecord) -> dict[str, object]:
         marker=PATHS,
         started=SECONDS,
         timeout=SECONDS,
-        deadline=st.integers(0, 10**12).map(float),
+        deadline=SECONDS,
         end=st.none() | SECONDS,
         variables=st.integers(0),
         log=st.none() | PATHS,
         standalone=st.booleans(),
     ),
-    st.integers(0, 10**15 - 1),
+    SECONDS,
 )
-def test_round_trip(record: StatusRecord, milliseconds: int) -> None:
+def test_round_trip(record: StatusRecord, deadline: float) -> None:
     """It is one line, comes back as it was, and takes a new deadline in place."""
     line = encode_record(record)
     assert line.count(b"\n") == 1
     assert fields(decode_record(line)) == fields(record)
-    deadline = milliseconds / 1000
     changed = bytearray(line)
     at = len(line) + DEADLINE_OFFSET
     new = encode_deadline(deadline)
@@ -55,7 +54,7 @@ def test_round_trip(record: StatusRecord, milliseconds: int) -> None:
     assert fields(decode_record(bytes(changed))) == {**fields(record), "deadline": deadline}
 
 
-@pytest.mark.parametrize("deadline", [5e-324, 0.1 + 0.2, 1e18, 1.7976931348623157e308])
+@pytest.mark.parametrize("deadline", [5e-324, 0.1 + 0.2, 5e16, 1e18, 1.7976931348623157e308])
 def test_every_deadline_takes_the_same_room(deadline: float) -> None:
     """However long a session may last: it takes the place of another one, and is exact."""
     new = encode_deadline(deadline)

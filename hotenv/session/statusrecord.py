@@ -72,7 +72,7 @@ def encode_record(record: StatusRecord) -> bytes:
 
 def encode_deadline(deadline: float) -> bytes:
     """What takes the place of an earlier deadline, at DEADLINE_OFFSET."""
-    return f"{deadline:#{_DEADLINE_SIZE}.17g}".encode()
+    return f"{deadline!r:>{_DEADLINE_SIZE}}".encode()
 
 
 def decode_record(line: bytes) -> StatusRecord:
