@@ -7,10 +7,14 @@ import difflib
 from typing import NoReturn
 
 from hotenv.errors import UsageError
+from hotenv.stdio import write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+
+_CLOSE = 0.7  # of 1: below that the guess is a bad one
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,6 +29,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see '{self.prog} --help')")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Help and version are data, and a disk may be full."""
+        write_output(message.encode())
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -46,5 +54,5 @@ class Parser(argparse.ArgumentParser):
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
     longer = [each for each in known if len(word) > len("--") and each.startswith(word)]
-    close = longer or difflib.get_close_matches(word, known, n=1)
+    close = longer or difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE)
     return f", did you mean {close[0]}?" if close else ""

@@ -42,7 +42,7 @@ def build_parser() -> Parser:
     parser = Parser(
         prog="hotenv",
         description="Keep an environment hot for a few minutes, and run commands with it.",
-        epilog="example: gpg -d .env.gpg | hotenv serve --detach && hotenv run -- make",
+        epilog="example: gpg -d .env.gpg | hotenv serve --strict --detach && hotenv run -- make",
     )
     parser.add_argument("--version", action="version", version=f"hotenv {__version__}")
     _add_folder(parser, dest="folders", default=[])
@@ -76,7 +76,7 @@ def _add_serve(subparsers: _Subparsers) -> None:
         help="hold the environment that comes from standard input",
         description="Read dotenv text from standard input until its end, and hand the environment "
         "to 'hotenv run' in this folder and below, until nobody has asked for a while.",
-        epilog="example: op inject -i .env.op | hotenv serve -t 10m",
+        epilog="example: op inject -i .env.op | hotenv serve --strict -t 10m",
     )
     parser.add_argument(
         "-t",
@@ -363,7 +363,7 @@ def _add_status(subparsers: _Subparsers) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="show all your sessions in a line each, and what is left of dead ones",
+        help="show a line for each session of yours with this XDG_RUNTIME_DIR, dead ones too",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument(
@@ -390,7 +390,7 @@ def _add_stop(subparsers: _Subparsers) -> None:
         description="End the session that 'hotenv run' would use, and return when it is gone.",
         epilog="example: hotenv stop --all",
     )
-    parser.add_argument("--all", action="store_true", help="end all your sessions")
+    parser.add_argument("--all", action="store_true", help="end all that 'status --all' shows")
     parser.set_defaults(run=_run_stop)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hotenv.serving.options import ServeOptions
 
 _STDERR = 2
+_NO_SESSIONS = "there are no sessions"
 _RETRY = 0.05  # seconds between looks for a session
 
 
@@ -175,7 +176,7 @@ def status(*, json: bool) -> None:
 
 def status_all(*, json: bool) -> None:
     """Print a line for each session of this user, and for what is left of dead ones."""
-    from hotenv.stdio import write_output, write_table
+    from hotenv.stdio import say, write_output, write_table
     from hotenv.upkeep import statusreport
     from hotenv.upkeep.sessions import reports
 
@@ -184,6 +185,8 @@ def status_all(*, json: bool) -> None:
         write_output(statusreport.as_json(found).encode())
     else:
         write_table([statusreport.as_row(report) for report in found], statusreport.HEADER)
+        if not found:
+            say(_NO_SESSIONS)
 
 
 def stop() -> None:
@@ -207,7 +210,10 @@ def stop_all() -> None:
     from hotenv.upkeep.stop import stop
 
     alive = 0
-    for session in live_sessions():
+    sessions = live_sessions()
+    if not sessions:
+        say(_NO_SESSIONS)
+    for session in sessions:
         try:
             stop(session)
         except HotenvError as error:

@@ -26,19 +26,19 @@ class UsageError(HotenvError):
 
 
 class NoSessionError(HotenvError):
-    """There is no marker in the folder, nor in any folder above it."""
+    """There is no .hotenv in the folder, nor in any folder above it."""
 
     exit_code = 3
 
 
 class UnreachableError(HotenvError):
-    """There is a marker, and nobody trustworthy answers behind it in time."""
+    """There is a .hotenv, and nobody trustworthy answers behind it in time."""
 
     exit_code = 4
 
 
 class InputError(HotenvError):
-    """The dotenv text cannot be, or is not to be, an environment.
+    """The input of serve is not dotenv text, or --strict refuses it.
 
     Its message gives line numbers, never text.
     """
@@ -47,7 +47,7 @@ class InputError(HotenvError):
 
 
 class SystemFailureError(HotenvError):
-    """The operating system, or the state of the file system, does not let hotenv do its work."""
+    """The system does not let hotenv do it: files, permissions, a command that does not start."""
 
     exit_code = 8
 
@@ -59,7 +59,7 @@ class ArtifactError(HotenvError):
 
 
 class SessionExistsError(HotenvError):
-    """There is a marker in the folder already, and nobody said to replace it."""
+    """The folder of serve has a session already, and there is no --force."""
 
     exit_code = 10
 

@@ -13,6 +13,8 @@ from hotenv.variables import why_unfit
 
 def _checked_copy(variables: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in variables.items():
+        if not (isinstance(name, str) and isinstance(value, str)):
+            raise UsageError("a snapshot holds strings, by names that are strings")
         if reason := why_unfit(name, value):
             raise UsageError(f"a snapshot cannot hold {reason}")
     return MappingProxyType(dict(variables))

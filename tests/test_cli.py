@@ -72,6 +72,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
         (["dump", "--ony", "A"], "--ony, did you mean --only? (see 'hotenv dump --help')"),
         (["run", "-x", "true"], "-x (see 'hotenv run --help')"),
         (["serve", "--no"], "did you mean --no-interpolate?"),
+        (["dump", "--json"], "unrecognized: --json (see"),
         (["serve", "A=secret"], "unrecognized: A=... (see"),
         (["run", "--defin=A=s", "true"], "unrecognized: --defin=..., did you mean --define?"),
         (["dump", "--format", "jsno"], "did you mean json?"),

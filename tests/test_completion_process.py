@@ -109,6 +109,7 @@ def home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "bin" / "hotenv").write_text(f'#!/bin/sh\nexec {shlex.join(HOTENV)} "$@"\n')
     (folder / "bin" / "hotenv").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder / "bin"), prepend=os.pathsep)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     for name, value in {"HOME": str(folder), "TERM": "dumb", "INPUTRC": os.devnull}.items():
         monkeypatch.setenv(name, value)
     return folder
@@ -166,8 +167,10 @@ def test_fish(home: Path) -> None:
     """The command completes its arguments. What is offered has its help beside it."""
     expected = HOTENV_S_OWN | THE_COMMAND_S
     asked = "".join(f"complete -C {shlex.quote(f'hotenv {line}')}; echo ---\n" for line in expected)
+    (home / ".config" / "fish" / "completions").mkdir(parents=True)
+    subprocess.run([needs("fish"), "-c", switch_on("fish")], check=True, timeout=LIMIT)
     result = subprocess.run(
-        [needs("fish"), "--no-config", "-c", f"{switch_on('fish')}{FISH}{asked}"],
+        [needs("fish"), "-c", f"{FISH}{asked}"],
         cwd=home,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -186,7 +186,11 @@ def test_log(folder: Path) -> None:
     assert hotenv("run", "--", "true", cwd=folder).returncode == 0
     assert hotenv("stop", cwd=folder).returncode == 0
     lines = [line[20:] for line in (folder / "log").read_text().splitlines()]
-    assert lines == [f"hotenv: serving 1 variable in {folder} until nobody asks for 5m", "run true"]
+    assert lines == [
+        f"hotenv: serving 1 variable in {folder} until nobody asks for 5m",
+        "run true",
+        "hotenv: it was told to end: the session has ended",
+    ]
     assert stat.S_IMODE((folder / "log").stat().st_mode) == 0o600
 
 

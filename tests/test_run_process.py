@@ -315,6 +315,21 @@ def test_dump_into_a_closed_pipe(session: Path) -> None:
     assert (result.returncode, result.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("words", ["--help", "--version", "status --help"])
+def test_help_on_a_full_disk(folder: Path, words: str) -> None:
+    """Help is output like any other."""
+    done = subprocess.run(
+        ["sh", "-c", f"exec {shlex.join(HOTENV)} {words} >/dev/full"],
+        cwd=folder,
+        capture_output=True,
+        timeout=60,
+    )
+    assert (done.returncode, said(done)) == (
+        8,
+        "hotenv: cannot write to standard output: no space left on device",
+    )
+
+
 @pytest.mark.parametrize("redirection", [">&-", ">/dev/full"])
 def test_dump_that_cannot_be_written(session: Path, redirection: str) -> None:
     """Exit code 8: what was asked for was not delivered."""

@@ -133,6 +133,7 @@ def test_server_that_is_stopped(folder: Path) -> None:
         result = hotenv("status", cwd=folder)
         assert result.returncode == 4
         assert "no answer within 5 s" in said(result)
+        assert "'fg' lets it go on" in said(result)
         (entry,) = json.loads(hotenv("status", "--all", "--json", cwd=folder).stdout)
         assert (entry["state"], entry["pid"]) == ("silent", server.pid)
 
@@ -235,7 +236,8 @@ def test_all(tmp_path: Path) -> None:
 
 def test_all_of_none(folder: Path) -> None:
     """No session is no error."""
-    assert hotenv("status", "--all", cwd=folder).stdout == b""
+    result = hotenv("status", "--all", cwd=folder)
+    assert (result.returncode, said(result)) == (0, "hotenv: there are no sessions")
     assert json.loads(hotenv("status", "--all", "--json", cwd=folder).stdout) == []
 
 

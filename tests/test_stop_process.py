@@ -66,7 +66,8 @@ def test_stop_all(tmp_path: Path) -> None:
             f"hotenv: ended the session of {tmp_path}/{name}/.hotenv" for name in "ab"
         ]
         assert (a.wait(timeout=LIMIT), b.wait(timeout=LIMIT)) == (0, 0)
-    assert hotenv("stop", "--all", cwd=tmp_path).returncode == 0
+    none = hotenv("stop", "--all", cwd=tmp_path)
+    assert (none.returncode, said(none)) == (0, "hotenv: there are no sessions")
 
 
 def test_stop_all_of_one_that_has_ended_by_now(

@@ -21,9 +21,9 @@ _AS_USER = """
 import ctypes, encodings.unicode_escape, importlib, os, pkgutil, pwd, sys
 import hotenv
 # All while it is root who reads: the folder of this Python may be closed to other users.
-for module in pkgutil.iter_modules(hotenv.__path__):
-    if module.name != "__main__":
-        importlib.import_module(f"hotenv.{module.name}")
+for module in pkgutil.walk_packages(hotenv.__path__, "hotenv."):
+    if module.name != "hotenv.__main__":
+        importlib.import_module(module.name)
 from hotenv.cli import main
 uid = int(sys.argv[1])
 os.setgroups([])

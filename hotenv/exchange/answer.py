@@ -55,7 +55,12 @@ def malformed(marker: Marker, error: ArtifactError) -> ArtifactError:
 
 def unreachable(marker: Marker, reason: str) -> UnreachableError:
     """The error for a session that does not answer."""
-    return UnreachableError(
-        f"nobody answers for {marker.path} ({reason}): start a new session in its folder with "
-        "'hotenv serve --force', or remove what is left with 'hotenv prune'"
-    )
+    if reason == TOO_SLOW:
+        advice = (
+            "if its server was stopped (Ctrl-Z), 'fg' lets it go on, and 'hotenv serve --force' "
+        )
+        advice += "in its folder replaces it"
+    else:
+        advice = "start a new session in its folder with 'hotenv serve --force', or remove what is "
+        advice += "left with 'hotenv prune'"
+    return UnreachableError(f"nobody answers for {marker.path} ({reason}): {advice}")

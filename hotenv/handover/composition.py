@@ -33,11 +33,13 @@ _PATH = b"PATH"
 
 
 def _patterns(patterns: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(patterns, str):
+        raise UsageError("a composition takes lists of strings, not one string")
     return tuple(patterns)
 
 
 def _checked_names(patterns: Iterable[str]) -> tuple[str, ...]:
-    patterns = tuple(patterns)
+    patterns = _patterns(patterns)
     for pattern in patterns:
         if reason := why_unfit(pattern, ""):
             raise UsageError(f"--pass has {reason}, which is nothing to look for")
@@ -55,7 +57,7 @@ def _checked_definitions(variables: Mapping[str, str] | Iterable[tuple[str, str]
 
 
 def _checked_folders(folders: Iterable[str]) -> tuple[str, ...]:
-    folders = tuple(folders)
+    folders = _patterns(folders)
     for folder in folders:
         if not folder.startswith("/") or "\0" in folder:
             raise UsageError("--bin needs an absolute path")

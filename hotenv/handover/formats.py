@@ -95,7 +95,7 @@ def _shell(name: str, value: str) -> str:
     if name in _SHELLS_OWN:
         raise _cannot_hold("shell", name, "the name is a shell's own")
     if name in _SHELLS_NUMBERS and not _NUMBER.fullmatch(value):
-        raise _cannot_hold("shell", name, "to a shell it is a number, and the value is none")
+        raise _cannot_hold("shell", name, "to a shell it is a number, and the value is not one")
     quoted = value.replace("'", "'\\''")
     return f"export {name}='{quoted}'\n"
 

@@ -25,11 +25,13 @@ class Output:
 
     def tell(self, words: str) -> None:
         """Say what happened to the session."""
-        if self._quiet:
-            return
-        if self._words is not None:
+        if self._words is not None and not self._quiet:
             self._words.write(f"hotenv: {printable(words)}")
-        if self._log is not None:
+        self.note(words)
+
+    def note(self, words: str) -> None:
+        """Write down in a log file what is no news to whoever is at the terminal."""
+        if self._log is not None and not self._quiet:
             self._log.write(event_line(datetime.now(), words))
 
     def log(self, request: Request) -> None:

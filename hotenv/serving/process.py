@@ -83,7 +83,9 @@ def serve_intake(
         raise
     finally:
         intake.response.wipe()
-    if ending in _ENDINGS:
+    if ending is Ending.SIGNAL:
+        output.note("it was told to end: the session has ended")
+    else:
         output.tell(_ENDINGS[ending])
 
 

@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from attrs import frozen
+from attrs import field, frozen
 
 from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.session import marker
@@ -38,9 +38,9 @@ class Session:
     socket_path: str
     marker_path: str
     listener: socket.socket
-    _socket_file: SocketFile
-    _status_file: StatusFile
-    _directory: int
+    _socket_file: SocketFile = field(repr=False)
+    _status_file: StatusFile = field(repr=False)
+    _directory: int = field(repr=False)
 
     def can_be_found(self) -> bool:
         """Whether the marker still names the socket, and the socket is still the one it was.

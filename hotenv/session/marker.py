@@ -115,7 +115,9 @@ def refuse_existing(folder: str) -> None:
 
 def exists(path: str) -> SessionExistsError:
     """The error for a marker that is in the way."""
-    return SessionExistsError(f"{path} exists: a session was started here; --force replaces it")
+    return SessionExistsError(
+        f"{path} exists: a session was started here; --force replaces it, 'hotenv stop' ends it"
+    )
 
 
 def read_marker(path: str) -> Marker:
