@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_TAKES_NONE = "ignored explicit argument"  # argparse's words, before it quotes the value
+
 
 class Parser(argparse.ArgumentParser):
     """A parser for hotenv or for one of its commands.
@@ -24,6 +26,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
+        option, takes_none, _ = message.partition(_TAKES_NONE)
+        if takes_none:
+            message = f"{option}takes no value"
         raise UsageError(f"{message} (see '{self.prog} --help')")
 
     def parse_known_args(  # type: ignore[override]
@@ -32,18 +37,23 @@ class Parser(argparse.ArgumentParser):
         """Refuse what is unknown here, where it is known which options there are."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            word, equals, _ = unknown[0].partition("=")
+            word = unknown[0]
             known = self._option_string_actions if word.startswith("-") else ()
-            self.error(f"unrecognized: {word}{equals and '=...'}{_did_you_mean(word, known)}")
+            self.error(f"unrecognized: {_shown(word)}{_did_you_mean(word, known)}")
         return parsed, unknown
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
             hint = _did_you_mean(str(value), choices) or f": choose from {', '.join(choices)}"
-            raise argparse.ArgumentError(action, f"there is no '{value}'{hint}")
+            raise argparse.ArgumentError(action, f"there is no '{_shown(str(value))}'{hint}")
+
+
+def _shown(word: str) -> str:
+    name, equals, _ = word.partition("=")
+    return f"{name}=..." if equals else name
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
+    close = difflib.get_close_matches(word.partition("=")[0], known, n=1)
     return f", did you mean {close[0]}?" if close else ""
