@@ -13,6 +13,7 @@ from hotenv import protocol
 from hotenv.boottime import boot_time
 from hotenv.clock import BootClock
 from hotenv.durations import format_duration
+from hotenv.errors import attempt
 from hotenv.intake import Intake
 from hotenv.output import Output
 from hotenv.readiness import tell_ready
@@ -41,15 +42,13 @@ def serve_intake(
     why it ended. Raises every HotenvError of claiming and releasing, after logging it.
     """
 
-    log = options.log and os.path.abspath(options.log)
-
     async def main() -> Ending:
         watchdog = Watchdog(options.timeout, options.max_age)  # before anybody can ask
         description = partial(
             describe,
             watchdog=watchdog,
             variables=intake.variables,
-            log=log,
+            log=_log_path(options),
             standalone=True,
         )
         with (
@@ -85,6 +84,11 @@ def serve_intake(
         intake.response.wipe()
     if ending in _ENDINGS:
         output.tell(_ENDINGS[ending])
+
+
+def _log_path(options: ServeOptions) -> str | None:
+    with attempt("tell the current folder"):
+        return options.log and os.path.abspath(options.log)
 
 
 def _ready(folder: str, variables: int, options: ServeOptions) -> str:
