@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-
+_TAKES_NONE = "ignored explicit argument"  # argparse's words, before it quotes the value
 _CLOSE = 0.7  # of 1: below that the guess is a bad one
 
 
@@ -28,6 +28,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
+        option, takes_none, _ = message.partition(_TAKES_NONE)
+        if takes_none:
+            message = f"{option}takes no value"
         raise UsageError(f"{message} (see '{self.prog} --help')")
 
     def _print_message(self, message: str, file: object = None) -> None:
@@ -40,19 +43,25 @@ class Parser(argparse.ArgumentParser):
         """Refuse what is unknown here, where it is known which options there are."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            word, equals, _ = unknown[0].partition("=")
+            word = unknown[0]
             known = self._option_string_actions if word.startswith("-") else ()
-            self.error(f"unrecognized: {word}{equals and '=...'}{_did_you_mean(word, known)}")
+            self.error(f"unrecognized: {_shown(word)}{_did_you_mean(word, known)}")
         return parsed, unknown
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
             hint = _did_you_mean(str(value), choices) or f": choose from {', '.join(choices)}"
-            raise argparse.ArgumentError(action, f"there is no '{value}'{hint}")
+            raise argparse.ArgumentError(action, f"there is no '{_shown(str(value))}'{hint}")
+
+
+def _shown(word: str) -> str:
+    name, equals, _ = word.partition("=")
+    return f"{name}=..." if equals else name
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    word = word.partition("=")[0]
     longer = [each for each in known if len(word) > len("--") and each.startswith(word)]
     close = longer or difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE)
     return f", did you mean {close[0]}?" if close else ""

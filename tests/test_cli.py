@@ -74,6 +74,10 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
         (["serve", "--no"], "did you mean --no-interpolate?"),
         (["dump", "--json"], "unrecognized: --json (see"),
         (["serve", "A=secret"], "unrecognized: A=... (see"),
+        (["A=secret"], "there is no 'A=...': choose from serve, run, dump"),
+        (["completion", "A=secret"], "there is no 'A=...': choose from bash"),
+        (["serve", "--quiet=secret"], "argument -q/--quiet: takes no value (see"),
+        (["run", "--explain=secret", "true"], "argument --explain: takes no value (see"),
         (["run", "--defin=A=s", "true"], "unrecognized: --defin=..., did you mean --define?"),
         (["dump", "--format", "jsno"], "did you mean json?"),
         (["status", "--short", "--all"], "--short goes with no other option"),
@@ -109,6 +113,7 @@ def test_usage_errors(argv: list[str], words: str, capfd: pytest.CaptureFixture[
     assert err.startswith("hotenv: ")
     assert err.count("\n") == 1
     assert words in err
+    assert "secret" not in err
 
 
 def test_version(capfd: pytest.CaptureFixture[str]) -> None:

@@ -145,6 +145,28 @@ def test_folder_without_room_for_a_marker(folder: Path, runtime: Path) -> None:
     assert not list((runtime / "hotenv").iterdir())
 
 
+@pytest.mark.parametrize("options", [(), ("--detach",)], ids=["foreground", "detached"])
+def test_folder_that_is_removed_meanwhile(
+    folder: Path, runtime: Path, options: tuple[str, ...]
+) -> None:
+    """It was there at the start, and is not when all is read: one line, which is logged too."""
+    place = folder / "place"
+    place.mkdir()
+    process = subprocess.Popen(
+        [*HOTENV, "serve", "--log", "../log", *options],
+        cwd=place,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_until((folder / "log").exists, "the log")
+    place.rmdir()
+    _, words = process.communicate(b"A=1\n", timeout=LIMIT)
+    assert process.returncode == 8
+    assert words == b"hotenv: cannot tell the current folder: no such file or directory\n"
+    assert (folder / "log").read_bytes().endswith(words)
+    assert not list(runtime.glob("hotenv/*"))
+
+
 def test_existing_marker(folder: Path) -> None:
     """Refused with 10, at once; with --force replaced."""
     (folder / ".hotenv").write_text("x")

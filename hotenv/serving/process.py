@@ -10,6 +10,7 @@ from functools import partial
 import trio
 
 from hotenv.durations import format_duration
+from hotenv.errors import attempt
 from hotenv.exchange import protocol
 from hotenv.intake.reader import Intake
 from hotenv.serving.clock import BootClock
@@ -41,15 +42,13 @@ def serve_intake(
     why it ended. Raises every HotenvError of claiming and releasing, after logging it.
     """
 
-    log = options.log and os.path.abspath(options.log)
-
     async def main() -> Ending:
         watchdog = Watchdog(options.timeout, options.max_age)  # before anybody can ask
         description = partial(
             describe,
             watchdog=watchdog,
             variables=intake.variables,
-            log=log,
+            log=_log_path(options),
             standalone=True,
         )
         with (
@@ -87,6 +86,11 @@ def serve_intake(
         output.note("it was told to end: the session has ended")
     else:
         output.tell(_ENDINGS[ending])
+
+
+def _log_path(options: ServeOptions) -> str | None:
+    with attempt("tell the current folder"):
+        return options.log and os.path.abspath(options.log)
 
 
 def _ready(folder: str, variables: int, options: ServeOptions) -> str:
