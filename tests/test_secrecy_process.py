@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shlex
@@ -25,6 +26,7 @@ from processes import (
     is_clean,
     said,
     serving,
+    socket_path,
     start_serve,
     wait_until,
 )
@@ -87,6 +89,25 @@ def test_memory(folder: Path, server: subprocess.Popen[bytes]) -> None:
     for _ in range(1000):
         assert ask(path).count(CANARY.encode()) == 2
     assert occurrences(server.pid) == expected
+
+
+@readable
+def test_detached(folder: Path, runtime: Path) -> None:
+    """A server in the background is as closed as one in the foreground, and so is its log."""
+    assert hotenv("serve", "--detach", "-v", "--log", "log", cwd=folder, stdin=TEXT).returncode == 0
+    try:
+        pid = json.loads(hotenv("status", "--json", cwd=folder).stdout)["pid"]
+        assert ask(str(socket_path(folder))).count(CANARY.encode()) == 2
+        secret = lockedmemory._secret_mapping(1) is not None
+        assert occurrences(pid) == (0 if secret else 2)
+        assert os.stat(f"/proc/{pid}/mem").st_uid == 0
+        assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
+        files = [*folder.iterdir(), *runtime.glob("hotenv/*.json")]
+        files += [Path(f"/proc/{pid}/{name}") for name in ("cmdline", "environ")]
+        for path in files:
+            assert CANARY.encode() not in path.read_bytes()
+    finally:
+        assert hotenv("stop", cwd=folder).returncode == 0
 
 
 @readable
