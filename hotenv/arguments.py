@@ -110,6 +110,16 @@ def _add_serve(subparsers: _Subparsers) -> None:
         action="store_true",
         help="do not serve if the system could write the secrets to its swap space",
     )
+    _add_background(parser)
+    words = parser.add_mutually_exclusive_group()
+    words.add_argument("-q", "--quiet", action="store_true", help="print warnings and errors only")
+    words.add_argument(
+        "-v", "--verbose", action="store_true", help="log all the words of a command"
+    )
+    parser.set_defaults(run=_run_serve)
+
+
+def _add_background(parser: Parser) -> None:
     parser.add_argument(
         "--detach",
         action="store_true",
@@ -126,12 +136,6 @@ def _add_serve(subparsers: _Subparsers) -> None:
         metavar="N",
         help="write a newline to this descriptor, and close it, when the session answers",
     )
-    words = parser.add_mutually_exclusive_group()
-    words.add_argument("-q", "--quiet", action="store_true", help="print warnings and errors only")
-    words.add_argument(
-        "-v", "--verbose", action="store_true", help="log all the words of a command"
-    )
-    parser.set_defaults(run=_run_serve)
 
 
 def _add_rules(parser: Parser) -> None:
