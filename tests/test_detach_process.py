@@ -38,6 +38,18 @@ def server_pid(folder: Path) -> int:
     return int.from_bytes(raw[:4], "little")
 
 
+def reader_and_server(starter: subprocess.Popen[bytes]) -> list[int]:
+    """The two processes that ``serve --detach`` has started, once it has."""
+    wait_until(lambda: len(children_of(starter)) == 2, "reader and server")
+    return children_of(starter)
+
+
+def children_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """What ``process`` has started and not yet seen end."""
+    text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(pid) for pid in text.split()]
+
+
 def is_gone(pid: int) -> bool:
     """Whether the process has ended."""
     try:
@@ -337,9 +349,7 @@ def test_starter_that_is_killed(folder: Path, runtime: Path, signum: int) -> Non
     process = subprocess.Popen(
         [*HOTENV, "serve", "--detach"], cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    wait_until(lambda: len(children.read_text().split()) == 2, "reader and server")
-    pids = [int(pid) for pid in children.read_text().split()]
+    pids = reader_and_server(process)
     process.send_signal(signum)
     process.wait(timeout=LIMIT)
     for pid in pids:
@@ -353,9 +363,7 @@ def test_stopped_starter_is_not_waited_for(folder: Path, runtime: Path) -> None:
     process = subprocess.Popen(
         [*HOTENV, "serve", "--detach"], cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    wait_until(lambda: len(children.read_text().split()) == 2, "reader and server")
-    pids = [int(pid) for pid in children.read_text().split()]
+    pids = reader_and_server(process)
     process.send_signal(signal.SIGSTOP)
     started = time.monotonic()
     assert process.stdin is not None
@@ -376,9 +384,7 @@ def test_server_that_is_killed_in_between(folder: Path, runtime: Path) -> None:
     process = subprocess.Popen(
         [*HOTENV, "serve", "--detach"], cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    wait_until(lambda: len(children.read_text().split()) == 2, "reader and server")
-    pids = [int(pid) for pid in children.read_text().split()]
+    pids = reader_and_server(process)
     wait_until(lambda: {os.getsid(pid) for pid in pids} & {*pids}, "the server's own session")
     (server,) = (pid for pid in pids if os.getsid(pid) == pid)
     os.kill(server, signal.SIGSTOP)
@@ -386,7 +392,7 @@ def test_server_that_is_killed_in_between(folder: Path, runtime: Path) -> None:
     process.stdin.write(b"A=1\n")
     process.stdin.close()
     process.stdin = None
-    wait_until(lambda: children.read_text().split() == [str(server)], "the end of the reader")
+    wait_until(lambda: children_of(process) == [server], "the end of the reader")
     wait_until(lambda: state_of(process.pid) == "S", "the word to the server")
     os.kill(server, signal.SIGKILL)
     _, words = process.communicate(timeout=LIMIT)
