@@ -1,47 +1,56 @@
-"""Durations as people write them: ``90``, ``90s``, ``5m``, ``1h30m``. Pure."""
+"""Durations as people write them: ``90``, ``90s``, ``5m``, ``1h30m``. Pure, and without ``re``."""
 
 from __future__ import annotations
-
-import math
-import re
 
 from hotenv.errors import UsageError
 
 DEFAULT_TIMEOUT = 300.0
-"""Seconds without a successful request until a session ends (specification, section 10)."""
+"""Seconds without a successful request until a session expires (specification, section 10)."""
 
-_NUMBER = r"\d+(?:\.\d+)?"
-_SECONDS = re.compile(_NUMBER, re.ASCII)
-_UNITS = re.compile(
-    rf"(?:(?P<h>{_NUMBER})h)?(?:(?P<m>{_NUMBER})m)?(?:(?P<s>{_NUMBER})s)?", re.ASCII
-)
+_UNITS = {"h": 3600, "m": 60, "s": 1}
+_LONGEST = 40  # characters; more digits than a number of seconds can need
+_SHOWN = 30
 
 
 def parse_duration(text: str) -> float:
     """The seconds that ``text`` stands for: a number of seconds, or hours, minutes and seconds.
 
     Error handling: raises :class:`~hotenv.errors.UsageError` for anything else, and for a
-    duration that is zero or infinite.
+    duration of zero.
     """
-    seconds = _seconds(text)
-    if seconds is None or not 0 < seconds < math.inf:
-        raise UsageError(f"'{text}' is no duration: write 90, 90s, 5m or 1h30m, more than zero")
+    seconds = _seconds(text) if len(text) <= _LONGEST else None
+    if not seconds:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise UsageError(
+            f"invalid duration '{shown}': must be greater than zero, such as 90, 90s, 5m or 1h30m"
+        )
     return seconds
 
 
 def _seconds(text: str) -> float | None:
-    if _SECONDS.fullmatch(text):
+    if _is_number(text):
         return float(text)
-    match = _UNITS.fullmatch(text)
-    if match:
-        hours, minutes, seconds = (float(part or 0) for part in match.group("h", "m", "s"))
-        return hours * 3600 + minutes * 60 + seconds
-    return None
+    total = 0.0
+    rest = text
+    for unit, size in _UNITS.items():
+        number, found, after = rest.partition(unit)
+        if found:
+            if not _is_number(number):
+                return None
+            total += float(number) * size
+            rest = after
+    return None if rest else total
+
+
+def _is_number(text: str) -> bool:
+    whole, point, fraction = text.partition(".")
+    digits = [whole, fraction] if point else [whole]
+    return all(part.isascii() and part.isdigit() for part in digits)
 
 
 def format_whole_seconds(seconds: float) -> str:
-    """How long something lasts, as people want to read it: ``4m12s``, never too much."""
-    return format_duration(math.floor(seconds))
+    """Format a remaining time, rounded down to whole seconds: ``4m12s``."""
+    return format_duration(int(seconds))
 
 
 def format_duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Make any text safe to show: one line, and nothing that a terminal would obey. Pure.
 
-A folder name may hold a newline or an escape sequence, and so may an argument of a command or a
+A directory name may hold a newline or an escape sequence, and so may an argument of a command or a
 message from whoever sits behind a socket. Whatever hotenv shows goes through here.
 """
 

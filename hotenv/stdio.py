@@ -1,4 +1,4 @@
-"""The standard streams: data goes to standard output, words to standard error, a line each."""
+"""The standard streams: data goes to standard output, messages to standard error, a line each."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _STDERR = 2
 def reserve_standard_streams() -> None:
     """Make sure that no file of ours gets the number of a standard stream that is closed.
 
-    Else what is meant for standard error could be written into a connection. The reserved ones are
-    not inherited: a command finds closed what hotenv found closed.
+    Otherwise a message for standard error could be written to a connection. The reserved
+    descriptors are not inherited: streams that were closed for hotenv are closed for the command.
     """
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(descriptor)
 
 
-def say(words: str) -> None:
-    """Write ``hotenv: words`` to standard error, safe to show on a terminal, if it is open."""
-    line = f"hotenv: {printable(words)}\n".encode("utf-8", "backslashreplace")
+def say(message: str) -> None:
+    """Write ``hotenv: message`` to standard error, safe to show on a terminal, if it is open."""
+    line = f"hotenv: {printable(message)}\n".encode("utf-8", "backslashreplace")
     if sys.stderr is not None:
         # Past Python's buffer: what it could not write now it would try again at the end, and
         # change the exit code.
-        try:  # noqa: SIM105 - without contextlib, which every client would have to load
+        try:
             os.write(_STDERR, line)
         except OSError:
             pass
@@ -54,7 +54,9 @@ def write_table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> No
 
 
 def write_output(data: bytes) -> None:
-    """Write ``data`` to standard output, past Python's buffer: what fails, fails here.
+    """Write all of ``data`` to standard output, past Python's buffer: what fails, fails here.
+
+    Waits for a slow reader also where another process made the stream non-blocking.
 
     Error handling: raises BrokenPipeError if the reader went away, SystemFailureError otherwise.
     """
@@ -63,9 +65,21 @@ def write_output(data: bytes) -> None:
     rest = memoryview(data)
     try:
         sys.stdout.flush()
+        descriptor = sys.stdout.fileno()
         while rest:
-            rest = rest[os.write(sys.stdout.fileno(), rest) :]
+            try:
+                rest = rest[os.write(descriptor, rest) :]
+            except BlockingIOError:
+                _wait_writable(descriptor)
     except BrokenPipeError:
         raise
     except OSError as error:
         raise SystemFailureError(f"cannot write to standard output: {because(error)}") from error
+
+
+def _wait_writable(descriptor: int) -> None:
+    import select
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    poll.poll()

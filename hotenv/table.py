@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from hotenv.printable import printable
 
 TYPE_CHECKING = False
@@ -12,7 +14,7 @@ _BOLD = "\x1b[1m"
 _RED = "\x1b[31m"
 _DIM = "\x1b[2m"
 _OFF = "\x1b[0m"
-_COLOURS = {"dead": _RED, "silent": _RED, "absent": _DIM}
+_COLOURS = {"dead": _RED, "unresponsive": _RED, "absent": _DIM}
 """Cells that are shown in a colour, whatever the column."""
 
 
@@ -31,22 +33,14 @@ def aligned(
     if not rows:
         return ""
     cells = [[printable(cell) for cell in row] for row in ([header] if header else []) + [*rows]]
-    columns = max(map(len, cells))
-    cells = [row + [""] * (columns - len(row)) for row in cells]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(len, column)) for column in zip_longest(*cells, fillvalue="")]
     lines = []
     for number, row in enumerate(cells):
-        padded = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)]
-        padded[-1] = row[-1]
-        if colour:
-            title = _BOLD if header and not number else ""
-            padded = [
-                _painted(text, title or _COLOURS.get(cell, ""))
-                for text, cell in zip(padded, row, strict=True)
-            ]
-        lines.append("  ".join(padded).rstrip() + "\n")
+        title = _BOLD if header and not number else ""
+        colours = [(title or _COLOURS.get(cell, "")) if colour else "" for cell in row]
+        lines.append("  ".join(map(_padded, row, widths, colours)).rstrip() + "\n")
     return "".join(lines)
 
 
-def _painted(text: str, colour: str) -> str:
-    return f"{colour}{text}{_OFF}" if colour else text
+def _padded(cell: str, width: int, colour: str) -> str:
+    return f"{colour}{cell:{width}}{_OFF}" if colour else f"{cell:{width}}"

@@ -1,23 +1,23 @@
-"""What an environment can hold. Pure: the rule for input, protocol and API alike."""
+"""Validity of environment variables: one rule for input, protocol and API. Pure."""
 
 from __future__ import annotations
 
 
-def why_unfit(name: str, value: str) -> str | None:
-    """Why no environment can hold ``name`` with ``value``; None if one can.
+def invalid_reason(name: str, value: str) -> str | None:
+    """Return why ``name`` and ``value`` are not a valid environment variable, or None if they are.
 
-    The reason contains neither of them. Source: execve(2) takes ``NAME=value`` strings that end at
-    the first NUL; hotenv's protocol carries UTF-8.
+    The reason contains neither. Source: execve(2) takes ``NAME=value`` strings that end at the
+    first NUL; hotenv's protocol carries UTF-8.
     """
     if not name:
-        return "an empty name"
+        return "empty name"
     if "=" in name:
-        return "a name that contains '='"
+        return "name contains '='"
     if "\0" in name or "\0" in value:
-        return "a NUL character"
+        return "contains a NUL character"
     try:
         name.encode()
         value.encode()
     except UnicodeEncodeError:
-        return "text that is not UTF-8"
+        return "not valid UTF-8"
     return None

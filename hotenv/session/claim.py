@@ -1,34 +1,37 @@
-"""What a session owns on disk: a socket, its status beside it, and a marker.
+"""The files of a session: a socket, its status beside it, and a marker.
 
 The order of a claim: the socket listens, and the status is published, before the marker is there,
-and the marker is complete when it is first seen, so whoever finds a marker can connect. Whatever
-fails, what was made so far is removed. The order of a release: the socket, the marker, the status.
+and the marker is complete when it is first seen, so every client that finds a marker can connect.
+If any step fails, everything created so far is removed. The order of a release: the socket, the
+marker, the status. If the session has expired, its note is there before its marker is gone: no
+client finds neither (see ``note``).
 
-A release must never remove the marker of a newer session. Checking a marker and then changing it
-are two steps, and every hotenv that does both holds a lock on the marker's folder meanwhile.
+All of it may wait for a file system or another process: within Trio it belongs into a thread.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
 from attrs import field, frozen
 
 from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.session import marker
-from hotenv.session.folderlock import locked_folder
-from hotenv.session.published import SOCKET_SUFFIX, status_path
-from hotenv.session.runtime import make_runtime_base, runtime_base
+from hotenv.session.lock import Pause
+from hotenv.session.markerfile import MarkerFile, MayReplace, remove_draft
+from hotenv.session.note import Notes, leave_note
+from hotenv.session.runtime import make_runtime_base, runtime_bases
 from hotenv.session.socketfile import SocketFile, is_own_socket
-from hotenv.session.statusfile import StatusFile
-from hotenv.session.statusrecord import StatusRecord
+from hotenv.session.status import Status, StatusFile, status_path
 
-_CANNOT_LINK = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_PRIVATE_FILE = 0o600
+LOOK_EVERY = 5.0
+"""Seconds between looks whether clients can still find the session."""
 
 
 @frozen
@@ -40,7 +43,23 @@ class Session:
     listener: socket.socket
     _socket_file: SocketFile = field(repr=False)
     _status_file: StatusFile = field(repr=False)
-    _directory: int = field(repr=False)
+    _marker_file: MarkerFile = field(repr=False)
+    _publishing: threading.Lock = field(repr=False)
+    _expired: threading.Event = field(repr=False)
+
+    def expire(self) -> None:
+        """Let the release leave a note, because the time of the session is over."""
+        self._expired.set()
+
+    def wait_until_lost(self, stop: threading.Event) -> bool:
+        """Return True once clients cannot find the session any more, or False after ``stop``.
+
+        Looks every LOOK_EVERY seconds. For a thread: a network file system may hang.
+        """
+        while self.can_be_found():
+            if stop.wait(LOOK_EVERY):
+                return False
+        return True
 
     def can_be_found(self) -> bool:
         """Whether the marker still names the socket, and the socket is still the one it was.
@@ -48,160 +67,104 @@ class Session:
         True also if the system cannot tell, as when no descriptor is left: it may still be so.
         """
         try:
-            _, content = marker.load(marker.NAME, dir_fd=self._directory)
-            named = marker.parse_marker(content, marker.NAME)
-            return named == self.socket_path and self._socket_file.is_in_place()
+            return self._marker_file.is_in_place() and self._socket_file.is_in_place()
         except SystemFailureError as error:
-            return not isinstance(error.__cause__, PermissionError)  # it is somebody else's now
+            return not isinstance(error.__cause__, PermissionError)  # it is another user's now
         except (HotenvError, OSError):
             return False
 
-    def postpone(self, deadline: float) -> None:
-        """Publish that it now ends at ``deadline`` (seconds of the boot clock)."""
-        self._status_file.postpone(deadline)
+    def publish_deadline(self, deadline: float) -> None:
+        """Publish when it expires if idle (seconds of the boot clock). For a thread, as above."""
+        with self._publishing:
+            self._status_file.publish_deadline(deadline)
 
 
 @contextmanager
 def claim(
-    folder: str, *, describe: Callable[[str], StatusRecord], force: bool = False
+    directory: str,
+    *,
+    describe: Callable[..., Status],
+    may_replace: MayReplace | None = None,
+    pause: Pause = time.sleep,
 ) -> Iterator[Session]:
-    """Own a new session in ``folder`` for the length of the block.
+    """Create a session in ``directory``, and release it at the end of the block.
 
-    ``describe`` makes of the marker's path what is published about the session. ``force`` replaces
-    a marker that is there, and removes the socket that it names.
+    ``describe`` returns the status to publish, given the path of the ``marker`` and the ``device``
+    and ``inode`` of its directory. ``may_replace`` decides whether an existing marker is replaced;
+    the files of its session are removed then. ``pause`` waits while another process holds a lock;
+    whatever it raises ends the claim.
 
-    Error handling: raises SessionExistsError if there is a marker and no ``force``, and
-    SystemFailureError if what is needed cannot be made; then nothing is left behind. The release
-    raises SystemFailureError if the marker could not be removed; the socket is gone then.
+    Error handling: raises SessionExistsError if there is a file that may not be replaced, and
+    SystemFailureError if something cannot be created; then nothing is left behind. The release
+    raises SystemFailureError if the marker could not be removed, or a note of its expiry not be
+    left: then the marker stays, for the same end. The socket is gone then.
     """
     with ExitStack() as undo:
-        with attempt("tell the current folder"):
-            marker_path = os.path.join(os.path.abspath(folder), marker.NAME)
-        with attempt(f"open the folder of {marker_path}"):
-            # As it was given: "." is the current folder even if another one has its name by now.
-            # Held for the whole session: the marker is found again if the folder is renamed.
-            directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        undo.callback(os.close, directory)
-        socket_file = SocketFile(make_runtime_base())
+        dir_fd, marker_path = _open(directory)
+        undo.callback(os.close, dir_fd)
+        socket_file = SocketFile(make_runtime_base(), pause)
         undo.callback(socket_file.remove)
-        with attempt(f"publish the status of {socket_file.path}"):
-            status_file = StatusFile(socket_file.path, describe(marker_path))
-        undo.callback(status_file.remove)
-        _publish(directory, marker_path, socket_file.path, force=force)
-        undo.callback(withdraw_marker, directory, marker_path, socket_file.path)
+        status = os.fstat(dir_fd)
+        with attempt(f"write the status file of {socket_file.path}"):
+            description = describe(marker=marker_path, device=status.st_dev, inode=status.st_ino)
+            status_file = StatusFile(socket_file.path, description)
+        publishing = threading.Lock()
+        undo.callback(_withdraw_status, status_file, publishing)
+        expired = threading.Event()
+        origin = os.path.realpath(os.path.dirname(marker_path))
+        leave = partial(_leave_note_if, expired, socket_file.path, dir_fd, origin)
+        marker_file = MarkerFile(
+            dir_fd,
+            marker_path,
+            socket_file.path,
+            is_composed=description.composition is not None,
+            may_replace=may_replace,
+            pause=pause,
+        )
+        undo.callback(marker_file.remove, pause, leave)
         undo.callback(socket_file.remove)  # once more, for the order of the release: first of all
+        if marker_file.replaced is not None:
+            remove_draft(dir_fd, marker_file.replaced)
+            _remove_from_base(marker_file.replaced)
+        with suppress(HotenvError, OSError):  # a marker is nearer than a note
+            Notes().forget(directory)
         yield Session(
             socket_file.path,
             marker_path,
             socket_file.listener,
             socket_file,
             status_file,
-            directory,
+            marker_file,
+            publishing,
+            expired,
         )
 
 
-def _publish(directory: int, path: str, socket_path: str, *, force: bool) -> None:
-    """Put a marker for ``socket_path`` into the folder, whole and at once."""
-    draft = os.path.basename(draft_path(path, socket_path))
-    with locked_folder(directory, f"the folder of {path}"), attempt(f"write {path}"):
-        _write(draft, directory, socket_path, path)
-        try:
-            if force:
-                _replace(draft, directory, path)
-            else:
-                _link(draft, directory, socket_path, path)
-        except FileExistsError:
-            raise marker.exists(path) from None
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(draft, dir_fd=directory)
+def _open(directory: str) -> tuple[int, str]:
+    """A descriptor for ``directory``, and the path of a marker in it."""
+    with attempt("determine the current directory"):
+        marker_path = os.path.join(os.path.abspath(directory), marker.NAME)
+    with attempt(f"open the directory of {marker_path}"):
+        # As it was given: "." is the current directory even if another one has its name by now.
+        # Held for the whole session: the marker is found again if the directory is renamed, and
+        # overlayfs does not give it another inode number.
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        return os.open(marker.checked_path(directory), flags), marker_path
 
 
-def draft_path(marker_path: str, socket_path: str) -> str:
-    """Where a marker is written before it is put into place: nobody else's, as the socket is."""
-    return f"{marker_path}.{os.path.basename(socket_path).removesuffix(SOCKET_SUFFIX)}"
+def _withdraw_status(status_file: StatusFile, publishing: threading.Lock) -> None:
+    with publishing:  # of a thread that was abandoned: its descriptor is not closed yet
+        status_file.remove()
 
 
-def _write(name: str, directory: int, socket_path: str, path: str) -> None:
-    """Write the marker under ``name``, and check that clients will trust it under ``path``."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, _PRIVATE_FILE, dir_fd=directory)
-    try:
-        with open(descriptor, "wb") as file:
-            os.fchmod(descriptor, _PRIVATE_FILE)  # whatever the umask took away
-            file.write(marker.format_marker(socket_path))
-        marker.check_trust(marker.load(name, dir_fd=directory)[0], path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name, dir_fd=directory)
-        raise
-
-
-def _replace(draft: str, directory: int, path: str) -> None:
-    """Give the draft its name, and remove the socket of the session that had it."""
-    # A stranger's marker may name another session of ours: that is no order to remove it.
-    replaced = _socket_named_in(directory, trusted=True)
-    try:
-        os.replace(draft, marker.NAME, src_dir_fd=directory, dst_dir_fd=directory)
-    except PermissionError:  # in a folder like /tmp: say whose it is
-        marker.check_trust(os.lstat(marker.NAME, dir_fd=directory), path)
-        raise
-    if replaced is not None:
-        _remove_draft(directory, replaced)
-        _remove_from_base(replaced)
-
-
-def _link(draft: str, directory: int, socket_path: str, path: str) -> None:
-    """Give the draft its name, if that is free."""
-    try:
-        os.link(
-            draft,
-            marker.NAME,
-            src_dir_fd=directory,
-            dst_dir_fd=directory,
-            follow_symlinks=False,  # whoever owns the folder can put one in the draft's place
-        )
-    except OSError as error:
-        if error.errno not in _CANNOT_LINK:
-            raise
-        # A file system without links. A reader could see this one before it is complete.
-        _write(marker.NAME, directory, socket_path, path)
-
-
-def withdraw_marker(directory: int, path: str, socket_path: str) -> bool:
-    """Remove the marker of the open folder ``directory``, if it names ``socket_path``.
-
-    It may be a newer session's by now. ``path`` is what errors call it; returns whether it was
-    removed.
-    """
-    with locked_folder(directory, f"the folder of {path}"), attempt(f"remove {path}"):
-        if _socket_named_in(directory) != socket_path:
-            return False
-        os.unlink(marker.NAME, dir_fd=directory)
-        _remove_draft(directory, socket_path)
-        return True
-
-
-def _remove_draft(directory: int, socket_path: str) -> None:
-    """Remove what a server leaves beside its marker if it is killed while it puts that in place."""
-    with suppress(OSError):
-        os.unlink(draft_path(marker.NAME, socket_path), dir_fd=directory)
-
-
-def _socket_named_in(directory: int, *, trusted: bool = False) -> str | None:
-    """The socket that the folder's marker names, if it is a marker at all (``trusted``: ours)."""
-    try:
-        status, content = marker.load(marker.NAME, dir_fd=directory)
-        if trusted:
-            marker.check_trust(status, marker.NAME)
-        return marker.parse_marker(content, marker.NAME)
-    except HotenvError:
-        return None
+def _leave_note_if(expired: threading.Event, socket_path: str, dir_fd: int, origin: str) -> None:
+    if expired.is_set():
+        leave_note(socket_path, dir_fd, origin)
 
 
 def _remove_from_base(socket_path: str) -> None:
-    """Remove what a session whose marker we replaced has in the base, if it surely is ours."""
+    """Remove the files that a replaced session has in a base, if they surely are ours."""
     with suppress(OSError):
-        if os.path.dirname(socket_path) == runtime_base() and is_own_socket(socket_path):
+        if os.path.dirname(socket_path) in runtime_bases() and is_own_socket(socket_path):
             os.unlink(socket_path)
             os.unlink(status_path(socket_path))

@@ -1,4 +1,4 @@
-"""The file of a session's socket in the runtime base: how it is made, known again, and removed."""
+"""The file of a session's socket in the runtime base: creating it, recognizing it, removing it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 import secrets
 import socket
 import stat
+import time
 from contextlib import suppress
 
 from hotenv.errors import SystemFailureError, attempt
-from hotenv.session import marker
-from hotenv.session.folderlock import locked_folder
-from hotenv.session.published import SOCKET_SUFFIX
+from hotenv.session.lock import Pause, locked
+from hotenv.session.owner import is_ours
+from hotenv.session.status import SOCKET_SUFFIX
 
 BACKLOG = 4096
 """Connections that the kernel keeps waiting; it lowers this to its own limit (somaxconn)."""
@@ -24,28 +25,23 @@ _PRIVATE_FILE = 0o600
 class SocketFile:
     """A listening socket below a runtime base, and the ``path`` of its file."""
 
-    def __init__(self, base: str) -> None:
-        """Make it, under a new session id. Somebody can connect when this returns.
+    def __init__(self, base: str, pause: Pause = time.sleep) -> None:
+        """Create it, under a new session ID. Clients can connect when this returns.
 
-        ``base`` is locked meanwhile: a socket that does not listen looks like one of a dead server.
+        ``base`` is locked meanwhile, with ``pause`` between two tries: a socket that does not
+        listen looks like that of a dead server.
 
         Error handling: raises SystemFailureError if that is not possible; then nothing is left.
         """
-        with attempt(f"make a socket in {base}"):
-            folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with attempt(f"create a socket in {base}"):
+            dir_fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                with locked_folder(folder, base):
-                    self.listener, self.path = _bind(base)
-                    try:
-                        self._identity = _identity(self.path)
-                        self.listener.listen(BACKLOG)
-                    except OSError:
-                        self.listener.close()
-                        with suppress(OSError):
-                            os.unlink(self.path)
-                        raise
+                with locked(dir_fd, base, pause):
+                    listener, path, self._identity = _listening(base)
             finally:
-                os.close(folder)
+                os.close(dir_fd)
+        self.listener: socket.socket = listener
+        self.path: str = path
 
     def is_in_place(self) -> bool:
         """Whether its file is still the one it was. Raises OSError if that is not known."""
@@ -59,19 +55,28 @@ class SocketFile:
                 os.unlink(self.path)
 
 
-def _bind(base: str) -> tuple[socket.socket, str]:
-    """A socket that is bound below ``base`` under a new session id, with mode 0600."""
+def _listening(base: str) -> tuple[socket.socket, str, tuple[int, int]]:
+    """A socket that listens below ``base``, the path of its file, and the identity of that."""
+    listener, path = _bound(base)
+    try:
+        identity = _identity(path)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        with suppress(OSError):
+            os.unlink(path)
+        raise
+    return listener, path, identity
+
+
+def _bound(base: str) -> tuple[socket.socket, str]:
+    """A socket that is bound below ``base`` under a new session ID, with mode 0600."""
     for _ in range(_ID_TRIES):
         path = os.path.join(base, secrets.token_hex(4) + SOCKET_SUFFIX)
-        if (size := len(os.fsencode(path))) > marker.SOCKET_PATH_LIMIT:
-            raise SystemFailureError(
-                f"the path of a socket in {base} would have {size} bytes, the system's limit is "
-                f"{marker.SOCKET_PATH_LIMIT}: set XDG_RUNTIME_DIR to a shorter one"
-            )
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # On Linux the file is born with the mode of the socket; elsewhere chmod is in time,
-            # for nobody can connect before listen().
+            # for no client can connect before listen().
             with suppress(OSError):
                 os.fchmod(listener.fileno(), _PRIVATE_FILE)
             listener.bind(path)
@@ -82,7 +87,9 @@ def _bind(base: str) -> tuple[socket.socket, str]:
                 raise
         else:
             return listener, path
-    raise SystemFailureError(f"no free session id in {base}: 'hotenv prune' removes old sockets")
+    raise SystemFailureError(
+        f"no unused session ID in {base}: run 'hotenv prune' to remove old sockets"
+    )
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -93,4 +100,4 @@ def _identity(path: str) -> tuple[int, int]:
 def is_own_socket(path: str) -> bool:
     """Whether there is a socket of this user at ``path``. Raises OSError if nothing is there."""
     status = os.lstat(path)
-    return stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()
+    return stat.S_ISSOCK(status.st_mode) and is_ours(status.st_uid)
