@@ -1,1 +1,1 @@
-"""In: from dotenv text on standard input to the encoded response, in locked memory."""
+"""In: from the text of each source to the encoded response, in locked memory."""

@@ -1,62 +1,46 @@
-"""Dotenv text -> what stands on which line. Pure.
-
-The grammar is python-dotenv's. Its high-level functions drop a bad line with a log message; here a
-bad line is kept, with its number, and without a word of it.
-"""
+"""What a text sets, line by line: the same for every format. Pure."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator
 
-import dotenv.parser
 from attrs import field, frozen
-
-from hotenv.errors import InputError
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")  # as python-dotenv counts
 
 
+class CostError(Exception):
+    """A text takes more time or memory than it may. The message says which."""
+
+
+class TextError(Exception):
+    """A text cannot be read any further. The message says why, without a word of the text."""
+
+    def __init__(self, line: int | None, what: str) -> None:
+        """``line``: where, if that is known."""
+        super().__init__(what if line is None else f"line {line}: {what}")
+
+
+def too_expensive(line: int | None, error: CostError | MemoryError) -> TextError:
+    """The error for a text that runs into a limit at ``line``, if that is known."""
+    return TextError(line, str(error) if isinstance(error, CostError) else "needs too much memory")
+
+
 @frozen
 class Binding:
-    """What begins on ``line``. No ``name``: a bad line. No ``value``: a name without ``=``."""
+    """What begins on ``line``: a ``name`` and its ``value``.
+
+    No ``name``: a line that cannot be read. No ``value``: one that sets nothing. Either has a
+    ``problem``. A ``literal`` value is exactly that; others may be questions or refer to variables.
+    """
 
     line: int
     name: str | None = field(repr=False)
     value: str | None = field(repr=False)
+    literal: bool = False
+    problem: str = ""
 
 
-def read_bindings(data: bytes) -> tuple[Binding, ...]:
-    """Everything in ``data`` but comments and blank lines, in order.
-
-    Error handling: raises InputError, with the number of the line, if ``data`` is not UTF-8.
-    """
-    return tuple(
-        Binding(line, None if binding.error else binding.key, binding.value)
-        for line, binding in _numbered(_decode(data))
-        if binding.error or binding.key is not None
-    )
-
-
-def _decode(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = 1 + len(_NEWLINE.findall(data[: error.start].decode()))
-    raise InputError(f"standard input: line {line} is not UTF-8")
-
-
-def _numbered(text: str) -> Iterator[tuple[int, dotenv.parser.Binding]]:
-    """Each of python-dotenv's bindings with the number of the line on which it begins.
-
-    python-dotenv's own number is that of the blank lines before it, and too high after a bad line
-    that ends with CRLF, for it takes the two characters apart.
-    """
-    line, between = 1, ""  # between where the last binding began and where this one does
-    for binding in dotenv.parser.parse_stream(io.StringIO(text, newline="")):
-        entry = binding.original.string
-        rest = entry.lstrip()
-        line += len(_NEWLINE.findall(between + entry[: len(entry) - len(rest)]))
-        yield line, binding
-        between = rest
+def count_lines(text: str) -> int:
+    """How many lines end in ``text``."""
+    return len(_NEWLINE.findall(text))

@@ -6,15 +6,12 @@ it is anonymous memory that is locked and left out of core dumps. Both count aga
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import resource
-import sys
 from contextlib import suppress
 
-_MEMFD_SECRET = 447  # the number of the system call, the same on all but one old architecture
-_libc = ctypes.CDLL(None, use_errno=True)
+from hotenv import libc
 
 
 class LockedMemory:
@@ -25,14 +22,13 @@ class LockedMemory:
 
     def __init__(self, size: int) -> None:
         _use_the_whole_limit()
-        secret = _secret_mapping(size)
-        if secret is None:
+        try:
+            self.view: memoryview = libc.secret_memory(size)
+            self.locked: bool = True
+        except OSError:  # an older kernel, or over the limit of locked memory
             mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            self.locked = _lock(mapping, size)
-        else:
-            mapping = secret
-            self.locked = True
-        self.view = memoryview(mapping)
+            self.locked = _lock(mapping)
+            self.view = memoryview(mapping)
 
     def fill(self, descriptor: int) -> None:
         """Read the whole content from ``descriptor``, straight into place.
@@ -58,24 +54,12 @@ def _use_the_whole_limit() -> None:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
 
 
-def _secret_mapping(size: int) -> mmap.mmap | None:
-    if sys.platform != "linux":
-        return None
-    descriptor = _libc.syscall(_MEMFD_SECRET, os.O_CLOEXEC)
-    if descriptor < 0:
-        return None
-    try:
-        os.ftruncate(descriptor, size)
-        return mmap.mmap(descriptor, size, flags=mmap.MAP_SHARED)
-    except OSError:  # over the limit of locked memory
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def _lock(mapping: mmap.mmap, size: int) -> bool:
+def _lock(mapping: mmap.mmap) -> bool:
     for advice in ("MADV_DONTDUMP", "MADV_DONTFORK"):
         with suppress(AttributeError, OSError):
             mapping.madvise(getattr(mmap, advice))
-    address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
-    return bool(_libc.mlock(ctypes.c_void_p(address), ctypes.c_size_t(size)) == 0)
+    try:
+        libc.mlock(mapping)
+    except OSError:
+        return False
+    return True

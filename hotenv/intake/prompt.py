@@ -1,188 +1,134 @@
 """Questions on the terminal, without echo, whatever standard input is.
 
-Two processes share the work. The child asks, and has the answers. The parent, which never has one,
-sees to it that echo is on again when anything ends or stops the two: a shell looks at nothing but
-the parent, so the parent comes last. Only the child switches echo off; a byte of shared memory
-tells that it did, and another one that it must not.
+What nobody can have typed as the answer to a question is not taken for it: what came before the
+question was shown, or so soon after that nobody had read it. So the lines of a paste do not become
+the answers to several questions. A paste in brackets is one answer, and an Enter after it is part
+of it.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
-import signal
 import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import Any
 
-from hotenv.errors import SystemFailureError, because
+from hotenv.errors import HotenvError, InputError, SystemFailureError, because
+from hotenv.exchange.protocol import RESPONSE_LIMIT
+from hotenv.intake.answer import ENTER, Answer, may_be_pasted
+from hotenv.intake.terminal import Resumed, Terminal
 from hotenv.printable import printable
-from hotenv.variables import why_unfit
+from hotenv.variables import invalid_reason
 
-_LONGEST = 4095  # bytes that a line on a terminal can have: the kernel drops the rest (termios(3))
-_DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_ASK_AGAIN = signal.SIGURG  # the parent's word to the child, which ignores it while it does not ask
-_SILENCED, _PAUSED = 0, 1  # bytes of the shared memory: echo is off; do not ask now
+TOO_SOON = 0.05
+"""Seconds after a question, or an answer, in which nobody has read it. The colon comes then."""
 
 
-class _Ended(BaseException):
-    """A signal that ends the process came."""
+class Prompter:
+    """Asks on ``terminal``, and leaves it taken: the parent restores it. For the child.
 
+    ``strict``: an empty answer is an error, else it is asked for again once.
+    """
 
-class Terminal:
-    """The terminal that controls this process, if there is one. Make it before the fork."""
-
-    def __init__(self) -> None:
-        self._descriptor: int | None = None
-        self._shared = mmap.mmap(-1, 2)
-        self._echoes = False
-        with suppress(OSError):
-            self._descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
-
-    # In the child
+    def __init__(self, terminal: Terminal, *, strict: bool) -> None:
+        self._terminal = terminal
+        self._strict = strict
+        self._after_paste = False
 
     def ask(self, questions: Mapping[str, str]) -> dict[str, str]:
         """Ask each of the ``questions``, in order; names and answers, which are UTF-8.
 
-        Leaves echo off: the parent restores it.
-
         Error handling: raises SystemFailureError, with the name of the variable, if there is no
-        terminal, no answer, or one that no environment can hold.
+        terminal, no answer, an invalid one, or something is typed ahead of a question; InputError
+        if an answer is empty and must not be.
         """
         return {name: self._ask(name, question) for name, question in questions.items()}
 
     def _ask(self, name: str, question: str) -> str:
-        if self._descriptor is None:
-            raise SystemFailureError(f"cannot ask for {name}: there is no terminal")
+        if not self._terminal:
+            raise SystemFailureError(f"cannot prompt for {name}: no terminal")
+        with self._dropping_the_rest(name):
+            shown = printable(f"{name} ({question})" if question else name)
+            text = self._valid(name, shown)
+            if not text and self._strict:
+                raise InputError(f"empty answer for {name}: --strict rejects it")
+            if not text:
+                self._terminal.write(
+                    b"hotenv: nothing typed: press Enter again to leave it empty\n"
+                )
+                text = self._valid(name, shown)
+            return text
+
+    @contextmanager
+    def _dropping_the_rest(self, name: str) -> Iterator[None]:
+        """If that fails, what is still being pasted is not left to the shell."""
         try:
-            answer = self._line(self._descriptor, f"{name} ({question})" if question else name)
+            yield
         except (OSError, termios.error) as error:
             reason = because(OSError(*error.args))
-            raise SystemFailureError(f"cannot ask for {name} on the terminal: {reason}") from error
+            raise SystemFailureError(f"cannot prompt for {name}: {reason}") from error
+        except HotenvError:
+            with suppress(OSError, Resumed):
+                while self._terminal.read(TOO_SOON):
+                    pass
+            raise
+
+    def _valid(self, name: str, shown: str) -> str:
+        try:
+            answer = self._answer(name, shown)
+        finally:
+            self._terminal.write(b"\n")
         if answer is None:
-            raise SystemFailureError(f"there was no answer for {name}")
-        if len(answer) >= _LONGEST:
-            raise SystemFailureError(f"the answer for {name} is too long to be typed or pasted")
+            raise SystemFailureError(f"no answer for {name}")
         try:
             text = answer.decode()
         except UnicodeDecodeError:
-            raise SystemFailureError(f"the answer for {name} is not UTF-8") from None
-        if unfit := why_unfit(name, text):
-            raise SystemFailureError(f"the answer for {name} has {unfit}")
+            raise SystemFailureError(f"invalid answer for {name}: not valid UTF-8") from None
+        if invalid := invalid_reason(name, text):
+            raise SystemFailureError(f"invalid answer for {name}: {invalid}")
         return text
 
-    def _line(self, descriptor: int, question: str) -> bytes | None:
-        """What is typed, without the end of its line; None if Ctrl-D ends it."""
-        typed = bytearray()
+    def _answer(self, name: str, shown: str) -> bytes | None:
+        """The answer; None if Ctrl-D ends it. Asked from the start each time it is resumed."""
+        while True:
+            with suppress(Resumed):
+                self._terminal.take()
+                return self._answer_once(name, shown)
 
-        def show(*_signal: object) -> None:
-            typed.clear()
-            if self._shared[_PAUSED]:  # a shell let us go on, and the parent is not that far yet
-                return
-            self._silence(descriptor)
-            os.write(descriptor, f"hotenv: {printable(question)}: ".encode())
+    def _answer_once(self, name: str, shown: str) -> bytes | None:
+        answer = Answer(self._terminal.keys)
+        self._refuse(name, self._read(0))
+        self._terminal.write(f"hotenv: {shown}".encode())
+        early = self._read(TOO_SOON)
+        if not may_be_pasted(early):
+            self._refuse(name, early)
+        self._terminal.write(b": ")
+        answer.feed(early)
+        while not answer.ended:
+            answer.feed(self._read())
+            if answer.size > RESPONSE_LIMIT:
+                raise SystemFailureError(
+                    f"answer for {name} too long (limit {RESPONSE_LIMIT} bytes)"
+                )
+        if answer.text is None:
+            return None
+        self._after_paste = answer.pasted
+        self._refuse(name, self._without_enter(answer.rest) or self._read(TOO_SOON))
+        return answer.text
 
-        signal.signal(_ASK_AGAIN, show)
-        try:
-            show()
-            while not typed.endswith(b"\n"):
-                piece = os.read(descriptor, _LONGEST + 1)
-                if not piece:
-                    return None
-                typed += piece
-            return bytes(typed[:-1])
-        finally:
-            signal.signal(_ASK_AGAIN, signal.SIG_IGN)
-            os.write(descriptor, b"\n")
+    def _read(self, seconds: float | None = None) -> bytes:
+        return self._without_enter(self._terminal.read(seconds))
 
-    def _silence(self, descriptor: int) -> None:
-        """Switch echo off, if it was on at the first question.
+    def _without_enter(self, typed: bytes) -> bytes:
+        """What was ``typed``, without the Enter that belongs to the paste before."""
+        if typed and self._after_paste:
+            self._after_paste = False
+            return typed.removeprefix(typed[:1] if typed[:1] in ENTER else b"")
+        return typed
 
-        The parent may have stopped us anywhere in here, and then have us do it once more.
-        """
-        self._echoes = self._echoes or _has_echo(termios.tcgetattr(descriptor))
-        if self._echoes:
-            self._shared[_SILENCED] = 1
-            _set_echo(descriptor, on=False)
-
-    # In the parent
-
-    @contextmanager
-    def guard(self, child: int) -> Iterator[None]:
-        """While the block runs the process ``child`` may ask; it is dead when the block is over.
-
-        What ends or stops this process (Ctrl-C, Ctrl-Z, SIGTERM, ...) does so, but not before echo
-        is on again. After a stop the child asks again.
-        """
-
-        def end(signum: int, _frame: FrameType | None) -> None:
-            for each in ours:
-                signal.signal(each, signal.SIG_IGN)  # the first one is enough
-            raise _Ended(signum)
-
-        def stop(signum: int, _frame: FrameType | None) -> None:
-            signal.signal(signum, signal.SIG_IGN)  # one at a time
-            os.kill(child, signal.SIGSTOP)  # the terminal's Ctrl-Z may not have reached it yet
-            os.waitid(os.P_PID, child, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-            self._shared[_PAUSED] = 1
-            self._restore()
-            signal.signal(signum, signal.SIG_DFL)
-            os.kill(os.getpid(), signum)  # until SIGCONT; not at all where no shell could send it
-            signal.signal(signum, stop)
-            self._shared[_PAUSED] = 0
-            os.kill(child, _ASK_AGAIN)
-            os.kill(child, signal.SIGCONT)
-
-        handlers = {signal.SIGTSTP: stop, **dict.fromkeys(_DEADLY, end)}
-        ours = [each for each in handlers if signal.getsignal(each) is signal.SIG_DFL]
-        try:
-            for each in ours:
-                signal.signal(each, handlers[each])
-            try:
-                yield
-            finally:
-                os.kill(child, signal.SIGKILL)
-                os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-                self._restore()
-                self._close()
-                for each in ours:
-                    signal.signal(each, signal.SIG_DFL)
-        except _Ended as ended:
-            os.kill(os.getpid(), ended.args[0])
-
-    def _close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-    def _restore(self) -> None:
-        """Switch echo on if the child switched it off and the terminal is ours to change.
-
-        While we are in the background a shell has it, with modes of its own.
-        """
-        descriptor = self._descriptor
-        if descriptor is None or not self._shared[_SILENCED]:
-            return
-        with suppress(OSError, termios.error):
-            if os.tcgetpgrp(descriptor) == os.getpgrp():
-                self._shared[_SILENCED] = 0
-                _set_echo(descriptor, on=True)
-
-
-def _has_echo(modes: list[Any]) -> bool:
-    return bool(modes[3] & termios.ECHO)
-
-
-def _set_echo(descriptor: int, *, on: bool) -> None:
-    """Switch echo on or off; if it was not, drop what was typed and not yet read.
-
-    What was typed before a question is no answer to it, and the rest of a paste is not meant for
-    the shell. Does not wait for output, which Ctrl-S may have stopped.
-    """
-    modes = termios.tcgetattr(descriptor)
-    if _has_echo(modes) != on:
-        modes[3] ^= termios.ECHO
-        termios.tcsetattr(descriptor, termios.TCSANOW, modes)
-        termios.tcflush(descriptor, termios.TCIFLUSH)
+    def _refuse(self, name: str, typed: bytes) -> None:
+        if typed:
+            raise SystemFailureError(
+                f"cannot prompt for {name}: input typed before the question, or several lines "
+                "pasted where the terminal does not mark a paste: answer each question once it is "
+                "shown"
+            )
