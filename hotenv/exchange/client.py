@@ -1,4 +1,4 @@
-"""The client: finds a session's marker, asks its server, and checks what comes back.
+"""The client: finds a session's marker, asks its server, and checks the answer.
 
 There is one client, and it is async; the synchronous functions run it with ``trio.run``. It has no
 nursery, so that a KeyboardInterrupt leaves it bare and not in a group.
@@ -14,61 +14,81 @@ from functools import partial
 
 import trio
 
-from hotenv.errors import ArtifactError, UsageError, because
+from hotenv.errors import ArtifactError, FieldError, UsageError
 from hotenv.exchange import protocol
-from hotenv.exchange.answer import GONE, PATIENCE, TOO_SLOW, conclude, malformed, unreachable
+from hotenv.exchange.answer import ANSWER_TIMEOUT, cannot_connect, conclude, malformed
 from hotenv.exchange.peer import check_peer
-from hotenv.session.marker import Marker, find_marker, read_marker
+from hotenv.session.find import find_session
+from hotenv.session.marker import Marker
 from hotenv.snapshot import Snapshot
 
 _RETRY = 0.02  # seconds between tries while the server's backlog is full
 
 
 async def fetch(
-    args: Sequence[str] = (), *, folder: str | os.PathLike[str] | None = None
+    argv: Sequence[str] = (),
+    *,
+    directory: str | os.PathLike[str] | None = None,
+    above: bool = False,
 ) -> Snapshot:
-    """The environment of the session in ``folder`` (by default the current one), or above it.
+    """The variables of the session in ``directory`` (by default the current one), or above it.
 
-    ``args`` are the words of the command that it is for: they appear in the server's log. Without
-    them it is a dump. Gives up after PATIENCE seconds.
+    ``argv`` is the command that they are for: it appears in the server's log. Without it the
+    request is a dump. Gives up after ANSWER_TIMEOUT seconds. ``above`` takes a session above even
+    where a nearer one has expired.
 
-    Error handling: raises NoSessionError if there is no marker; UnreachableError if nobody
-    trustworthy answers in time; ArtifactError if the marker or the answer is malformed;
-    SystemFailureError if the marker is not the caller's alone or the server failed.
+    Error handling: raises NoSessionError if there is no marker, or the nearest session has expired;
+    UnreachableError if no trusted server answers in time; ArtifactError if the marker or the answer
+    is malformed; SystemFailureError if the marker is not the caller's alone or the server failed;
+    UsageError for invalid arguments.
     """
-    if isinstance(args, str):
-        raise UsageError("the words of a command are a list of strings, not one string")
-    request = protocol.Request("run" if args else "dump", args)
-    marker = read_marker(find_marker(None if folder is None else os.fspath(folder)))
+    if isinstance(argv, str):
+        raise FieldError("argv", "must be a list of strings, not a string")
+    request = protocol.Request("run" if argv else "dump", argv)
+    place = None if directory is None else os.fspath(directory)
+    find = partial(find_session, place, above=above, option="above=True")
+    # In a thread: a network file system may hang. Reading can be abandoned.
+    marker = await trio.to_thread.run_sync(find, abandon_on_cancel=True)
     return Snapshot(await exchange(marker, request))
 
 
 def fetch_sync(
-    args: Sequence[str] = (), *, folder: str | os.PathLike[str] | None = None
+    argv: Sequence[str] = (),
+    *,
+    directory: str | os.PathLike[str] | None = None,
+    above: bool = False,
 ) -> Snapshot:
     """The same as :func:`fetch` for code without Trio: runs it with ``trio.run``."""
-    return trio.run(partial(fetch, args, folder=folder))
+    if trio.lowlevel.in_trio_run():
+        raise UsageError("fetch_sync cannot be called within Trio: use 'await hotenv.fetch()'")
+    return trio.run(partial(fetch, argv, directory=directory, above=above))
 
 
-def exchange_sync(marker: Marker, request: protocol.Request) -> dict[str, str]:
+def exchange_sync(
+    marker: Marker, request: protocol.Request, timeout: float = ANSWER_TIMEOUT
+) -> dict[str, str]:
     """The same as :func:`exchange` for the commands, which have found the marker already."""
-    return trio.run(exchange, marker, request)
+    return trio.run(exchange, marker, request, timeout)
 
 
-async def exchange(marker: Marker, request: protocol.Request) -> dict[str, str]:
+async def exchange(
+    marker: Marker,
+    request: protocol.Request,
+    timeout: float = ANSWER_TIMEOUT,  # noqa: ASYNC109 - a message names it
+) -> dict[str, str]:
     """Send ``request`` to the session of ``marker``; return the variables of its answer."""
     line = protocol.encode_request(request)
     reader = protocol.LineReader(protocol.RESPONSE_LIMIT)
-    reason = TOO_SLOW
-    with trio.move_on_after(PATIENCE):
+    timed_out: float | None = timeout
+    with trio.move_on_after(timeout):
         async with await _connect(marker) as stream:
             check_peer(stream.socket, marker)
-            # Broken: it may have refused before it had read everything, and then says so.
+            # Broken: it may have rejected it before it had read everything, and then says so.
             with suppress(trio.BrokenResourceError):
                 await stream.send_all(line)
             await _receive(marker, stream, reader)
-            reason = GONE
-    return conclude(marker, reader, reason)
+            timed_out = None
+    return conclude(marker, reader, timed_out)
 
 
 async def _connect(marker: Marker) -> trio.SocketStream:
@@ -82,8 +102,7 @@ async def _connect(marker: Marker) -> trio.SocketStream:
         except OSError as error:
             connection.close()
             if error.errno not in (errno.ENOTCONN, errno.EAGAIN):
-                reason = f"{marker.socket}: {because(error)}"
-                raise unreachable(marker, reason) from error
+                raise cannot_connect(marker, error) from error
             await trio.sleep(_RETRY)
         except BaseException:
             connection.close()

@@ -1,13 +1,14 @@
-"""A server that goes on in the background, once it answers.
+"""A server that moves to the background once it is ready.
 
-Three processes begin in the foreground. The reader reads standard input and asks (see ``intake``).
-The server is a session leader from its start, with nothing of the caller's but standard error: what
-fails is said there. This process attends the reader, and waits until the server answers. It is the
-server that listens and locks memory: a fork after that would have neither.
+Three processes begin in the foreground. The reader reads the input and prompts (see ``intake``).
+The server is a session leader from its start and has nothing of the caller's but standard error,
+where it reports its failures. This process attends the reader, and waits until the server is ready.
+It is the server that listens and locks memory: a fork after that would have neither.
 
-They agree before anything is final. This process lets the server go on when all is read, the server
-tells that it answers, this process says that it has heard it; whoever is missed for a few seconds
-has ended, and the others end too. So it either returns and there is a session, or there is none.
+They agree before anything is final. When the input has been read, this process tells the server to
+continue; the server reports that it is ready; this process acknowledges that. A process that does
+not answer within a few seconds is assumed dead, and the others exit. So either there is a session
+when this process returns, or there is none.
 """
 
 from __future__ import annotations
@@ -16,38 +17,51 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Container, Iterable
+from collections.abc import Awaitable, Callable, Container, Sequence
 from contextlib import suppress
+from typing import NoReturn
 
+from hotenv.descriptors import open_descriptors, redirect_to_null, reopen_nonblocking
 from hotenv.errors import SystemFailureError, attempt
-from hotenv.intake.reader import Reader, accept, receive
-from hotenv.serving.linewriter import own_description
-from hotenv.serving.options import ServeOptions
-from hotenv.serving.output import Output
+from hotenv.intake.reader import Intake, Reader, accept, receive
+from hotenv.intake.rules import Rules
+from hotenv.intake.sources import Source
+from hotenv.program import INTERRUPTED, exit_code_of
+from hotenv.termination import TERMINATION_SIGNALS
 
-_PATIENCE = 5.0  # seconds that the server waits for a process that has nothing to do but answer
+HANDSHAKE_TIMEOUT = 5.0
+"""Seconds that the server waits for a process that has nothing to do but answer."""
+
 _LONGEST = 16 * 1024  # bytes of a sentence with a path in it
 _WORD = b"\n"
 _STDERR = 2
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_EXITED = "the server process exited before the session was ready"
+
+Serve = Callable[[Intake, Callable[[str], Awaitable[None]]], None]
+"""Serves what came in, and tells the function when it is ready."""
 
 
-def serve_detached(folder: str, options: ServeOptions, log: int | None) -> None:
-    """Serve standard input in ``folder``, and return once the session answers.
+def serve_detached(
+    sources: Sequence[Source],
+    rules: Rules,
+    serve: Serve,
+    *,
+    kept: Container[int | None],
+    require_locked_memory: bool,
+) -> str:
+    """Serve ``sources`` in another process; return its words once the session is ready.
 
-    ``log`` is the descriptor of the log file. The process of the server returns too, when the
-    session has ended.
+    ``kept``: the file descriptors that the server needs.
 
     Error handling: raises SystemExit with the server's code if it failed, after it has said why.
     """
-    reader = Reader(options.rules)
-    with attempt("start the process of the server"):
+    reader = Reader(sources, rules)
+    with attempt("start the server process"):
         ours, servers = socket.socketpair()
         server = os.fork()
     if not server:
         ours.close()
-        _be_the_server(reader.pipe, servers, folder, options, log)
-        return
+        _be_the_server(lambda: _serve(reader, servers, serve, kept, require_locked_memory))
     servers.close()
     os.close(reader.pipe)
     with reader.attended():
@@ -57,45 +71,67 @@ def serve_detached(folder: str, options: ServeOptions, log: int | None) -> None:
     if not ready:
         code = os.waitstatus_to_exitcode(os.waitpid(server, 0)[1])
         if code <= 0:
-            raise SystemFailureError("the process of the server ended before it answered")
+            raise SystemFailureError(_EXITED)
         sys.exit(code)
-    for each in _ENDING:  # what is said now cannot be taken back
+    for each in TERMINATION_SIGNALS:  # what is said now cannot be taken back
         signal.signal(each, signal.SIG_IGN)
-    _tell(ours)
-    Output(_STDERR, None, quiet=options.quiet).tell(os.fsdecode(ready))
+    if not _tell(ours):  # this process was stopped, and is not waited for any more
+        raise SystemFailureError(_EXITED)
+    return os.fsdecode(ready)
 
 
-def _be_the_server(
-    pipe: int, starter: socket.socket, folder: str, options: ServeOptions, log: int | None
+def _be_the_server(action: Callable[[], None]) -> NoReturn:
+    """Run ``action``, and end this process in every case: what its parent would do is not its."""
+    code = INTERRUPTED  # nothing but Ctrl-C at the very start comes past the next function
+    try:
+        code = exit_code_of(action)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        os._exit(code)
+
+
+def _serve(
+    reader: Reader,
+    starter: socket.socket,
+    serve: Serve,
+    kept: Container[int | None],
+    require_locked_memory: bool,
 ) -> None:
-    os.setsid()
-    _put_nothing_in_place_of(0, 1)
-    os.dup2(own_description(_STDERR), _STDERR)  # nobody can interrupt it if that is full
-    _close_all_but({pipe, starter.fileno(), log, options.ready_fd})
+    with attempt("detach the server process"):
+        os.setsid()
+    reader.take_interrupts()
+    redirect_to_null(0, 1)
+    os.dup2(reopen_nonblocking(_STDERR), _STDERR)  # nothing can interrupt it if that is full
+    _close_all_but(reader.pipe, starter.fileno(), kept)
     import trio  # only in this process: it takes a while
-
-    from hotenv.serving.process import serve_intake
 
     async def announce(ready: str) -> None:
         _tell(starter, os.fsencode(ready))
-        with trio.move_on_after(_PATIENCE):
+        with trio.move_on_after(HANDSHAKE_TIMEOUT) as patience:
             await trio.lowlevel.wait_readable(starter)
+        if patience.cancelled_caught:  # what it says from here on fails, and it is told so
+            with suppress(OSError):
+                starter.shutdown(socket.SHUT_RD)
         _hear(starter)
         starter.close()
-        _put_nothing_in_place_of(_STDERR)
+        redirect_to_null(_STDERR)
 
-    delivery = receive(pipe)
-    starter.settimeout(_PATIENCE)
+    delivery = receive(reader.pipe)
+    starter.settimeout(HANDSHAKE_TIMEOUT)
     _hear(starter)
-    intake = accept(delivery, require_locked_memory=options.require_locked_memory)
+    intake = accept(delivery, require_locked_memory=require_locked_memory)
     starter.setblocking(False)
-    output = Output(None, log, quiet=options.quiet, verbose=options.verbose)
-    serve_intake(intake, folder, options, output, announce)
+    serve(intake, announce)
 
 
-def _tell(peer: socket.socket, words: bytes = _WORD) -> None:
-    with suppress(OSError):  # it is gone: that shows when it is heard
+def _tell(peer: socket.socket, words: bytes = _WORD) -> bool:
+    """Say it to the process ``peer``; whether that is still there."""
+    try:
         peer.sendall(words)
+    except OSError:
+        return False
+    return True
 
 
 def _words_of(peer: socket.socket) -> bytes:
@@ -107,30 +143,14 @@ def _words_of(peer: socket.socket) -> bytes:
 
 
 def _hear(starter: socket.socket) -> None:
-    """Take a word of the process that started this one; end without a sound if it has none."""
+    """Take a word of the process that started this one; exit without a sound if it has none."""
     if not _words_of(starter):
-        sys.exit()  # with 0: if the other one is there after all, it says that this one is not
+        sys.exit()  # with 0: if the starter is there after all, it says that this one is not
 
 
-def _put_nothing_in_place_of(*streams: int) -> None:
-    """Let go of standard streams: /dev/null takes their numbers."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in streams:
-        os.dup2(nothing, stream)
-    os.close(nothing)
-
-
-def _close_all_but(kept: Container[int | None]) -> None:
-    """Close every descriptor above the standard streams that is not ``kept``."""
-    for descriptor in _descriptors():
-        if descriptor > _STDERR and descriptor not in kept:
+def _close_all_but(pipe: int, starter: int, kept: Container[int | None]) -> None:
+    """Close every file descriptor above the standard streams that is not one of these."""
+    for descriptor in open_descriptors():
+        if descriptor > _STDERR and descriptor not in (pipe, starter) and descriptor not in kept:
             with suppress(OSError):
                 os.close(descriptor)
-
-
-def _descriptors() -> Iterable[int]:
-    """All that may be open. There can be some above a limit that was lowered later."""
-    try:
-        return [int(name) for name in os.listdir("/dev/fd")]
-    except OSError:  # there is no /proc
-        return range(os.sysconf("SC_OPEN_MAX"))

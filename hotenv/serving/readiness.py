@@ -11,15 +11,19 @@ from hotenv.errors import UsageError
 
 
 def check_ready_fd(number: int) -> None:
-    """Raise UsageError unless the descriptor ``number`` is open for writing."""
+    """Raise UsageError unless the descriptor ``number`` is open for writing.
+
+    No command that is run meanwhile gets it: it could keep it open.
+    """
     try:
         writable = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+        os.set_inheritable(number, False)
     except (OSError, OverflowError):
         writable = False
     if not writable:
         raise UsageError(
-            f"--ready-fd {number}: that descriptor is not open for writing (a shell opens it with "
-            f"{number}>FILE)"
+            f"--ready-fd {number}: file descriptor is not open for writing: open it in the shell "
+            f"with {number}>FILE"
         )
 
 

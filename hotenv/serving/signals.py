@@ -1,62 +1,38 @@
-"""The signals that end a server gracefully, from the first to the last one."""
+"""The signals that end a server in order, from the first to the last one."""
 
 from __future__ import annotations
 
-import ctypes
-import os
 import signal
-import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 import trio
 
-_ALWAYS = (signal.SIGINT, signal.SIGTERM)
-_UNLESS_IGNORED = (signal.SIGHUP, signal.SIGQUIT)
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_SET_SIZE = 128  # bytes of sigset_t
-_INFO_SIZE = 128  # bytes of struct signalfd_siginfo, which begins with the signal's number
+from hotenv.errors import attempt
+from hotenv.termination import NEVER_IGNORED, TERMINATION_SIGNALS
 
 
-@contextmanager
-def termination_signals() -> Iterator[AsyncIterator[int]]:
-    """The signals that ask this process to end, as they come. Main thread only, once a process.
+def block_termination_signals() -> Callable[[], Awaitable[None]]:
+    """Block the signals that end a process, for good. Returns a function that waits for one.
 
-    SIGHUP and SIGQUIT that were ignored when the process started (nohup) stay ignored. Open it
-    outermost, around all that needs cleaning up: from here to the end of the process no other of
-    these signals does anything. They are blocked and read from a descriptor (signalfd, Linux):
-    handlers in Python would be interrupted by each other until the stack is full, if signals come
-    fast enough. Elsewhere it is Trio's receiver, and a signal after the block ends the process.
+    To be called in the main thread, before there are others and before there is anything to clean
+    up: from here to the end of the process none of these signals does anything else. What was
+    ignored when the process started (as by nohup) stays ignored, but for SIGINT and SIGTERM. They
+    are not handled in Python, because handlers would be interrupted by each other until the stack
+    is full, if signals come fast enough.
+
+    Error handling: raises SystemFailureError if the system refuses to wait for them.
     """
     wanted = [
-        *_ALWAYS,
-        *(each for each in _UNLESS_IGNORED if signal.getsignal(each) is not signal.SIG_IGN),
+        each
+        for each in TERMINATION_SIGNALS
+        if each in NEVER_IGNORED or signal.getsignal(each) is not signal.SIG_IGN
     ]
-    if not hasattr(_libc, "signalfd"):
-        with trio.open_signal_receiver(*wanted) as receiver:
-            yield receiver
-        return
-    signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
-    descriptor = _signalfd(wanted)
-    try:
-        yield _arrivals(descriptor)
-    finally:
-        os.close(descriptor)
+    with attempt("wait for signals"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+        if hasattr(signal, "sigtimedwait"):  # a filter may refuse it: better known now than later
+            signal.sigtimedwait([], 0)
 
+    async def wait() -> None:
+        await trio.to_thread.run_sync(signal.sigwait, wanted, abandon_on_cancel=True)
 
-def _signalfd(wanted: Iterable[int]) -> int:
-    mask = ctypes.create_string_buffer(_SET_SIZE)
-    _libc.sigemptyset(mask)
-    for each in wanted:
-        _libc.sigaddset(mask, int(each))
-    descriptor = int(_libc.signalfd(-1, mask, os.O_NONBLOCK | os.O_CLOEXEC))
-    if descriptor < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return descriptor
-
-
-async def _arrivals(descriptor: int) -> AsyncIterator[int]:
-    while True:
-        await trio.lowlevel.wait_readable(descriptor)
-        yield int.from_bytes(os.read(descriptor, _INFO_SIZE)[:4], sys.byteorder)
+    return wait

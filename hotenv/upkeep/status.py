@@ -2,62 +2,64 @@
 
 from __future__ import annotations
 
-from hotenv.exchange.visit import Visit
-from hotenv.session.boottime import boot_time
-from hotenv.session.published import read_status
+from hotenv.exchange.probe import GLANCE_TIMEOUT, Probe
+from hotenv.session.clock import boot_time
+from hotenv.session.status import read_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
     from hotenv.session.marker import Marker
-    from hotenv.upkeep.statusreport import Report
+    from hotenv.upkeep.report import Report
 
 
-def idle_left(marker: Marker) -> float | None:
-    """Seconds until the session of ``marker`` ends if nobody asks; None if it does not tell.
+def time_remaining(marker: Marker) -> float | None:
+    """Seconds until the session of ``marker`` expires if idle; None if that is not published.
 
-    Error handling: raises UnreachableError and ArtifactError as asking it would.
+    Error handling: raises UnresponsiveError if it does not answer within GLANCE_TIMEOUT, otherwise
+    UnreachableError and ArtifactError as a request would.
     """
-    with Visit(marker) as visit:
-        record = read_status(marker.socket)  # before it answers: after that it may end
-        visit.wait_for_answer()
-    return None if record is None else max(0.0, record.deadline - boot_time())
+    with Probe(marker, GLANCE_TIMEOUT) as probe:
+        published = read_status(marker.socket)  # before it answers: after that it may end
+        probe.wait_for_answer()
+    return None if published is None else max(0.0, published.deadline - boot_time())
 
 
 def status(marker: Marker) -> Report:
     """The status of the session of ``marker``, which answers.
 
-    Error handling: raises UnreachableError and ArtifactError as asking it would.
+    Error handling: raises UnreachableError and ArtifactError as a request would.
     """
-    with Visit(marker) as visit:
-        found = report("alive", marker.socket, visit.pid, marker.path)
-        visit.wait_for_answer()
+    with Probe(marker) as probe:
+        found = report("alive", marker.socket, probe.pid, marker.path)
+        probe.wait_for_answer()
     return found
 
 
 def report(state: str, socket_path: str, pid: int | None, marker_path: str | None = None) -> Report:
     """What is known of the session with this socket; see Report for ``state`` and ``pid``."""
-    from hotenv.upkeep.statusreport import Report
+    from hotenv.upkeep.report import Report
 
-    record = read_status(socket_path)
-    if record is None:
+    pid = pid or None  # 0: it is in another PID namespace
+    published = read_status(socket_path)
+    if published is None:
         return Report(state=state, marker=marker_path, socket=socket_path, pid=pid)
     idle, age = None, None
     if state != "dead":
-        idle = max(0.0, record.deadline - boot_time())
-        age = None if record.end is None else max(0.0, record.end - boot_time())
+        idle = max(0.0, published.deadline - boot_time())
+        age = None if published.end is None else max(0.0, published.end - boot_time())
     return Report(
         state=state,
-        marker=marker_path or record.marker,
+        marker=marker_path or published.marker,
         socket=socket_path,
         pid=pid,
-        started=_local_time(record.started),
-        idle_left=idle,
-        timeout=record.timeout,
-        age_left=age,
-        variables=record.variables,
-        log=record.log,
+        started=_local_time(published.started),
+        idle_remaining=idle,
+        timeout=published.timeout,
+        age_remaining=age,
+        variables=published.variables,
+        log=published.log,
     )
 
 
