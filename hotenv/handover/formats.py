@@ -2,24 +2,21 @@
 
 Rules of the game:
 
-1. Who reads a format gets back every value as it was, or the format refuses a variable by its name,
-   and all the others with it. Only ``env`` is for people, and promises nothing.
+1. A format either preserves every value exactly, or raises an error that names the offending
+   variable and writes nothing. Only ``env`` gives no such guarantee: it is meant for reading by
+   people.
 2. The order is that of the names.
 3. No message contains a value.
 """
 
 from __future__ import annotations
 
-import json
-import re
-
 from hotenv.errors import SystemFailureError
+from hotenv.lightweight import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-_SHELL_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 _SHELLS_OWN = {
     # bash: an assignment fails, is forgotten or makes an array; HISTCMD, RANDOM and SRANDOM are
@@ -28,8 +25,9 @@ _SHELLS_OWN = {
     *("BASH_COMMAND", "BASH_LINENO", "BASH_MONOSECONDS", "BASH_SOURCE", "BASH_SUBSHELL"),
     *("BASH_VERSINFO", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS"),
     *("HISTCMD", "LINENO", "PPID", "RANDOM", "SECONDS", "SHELLOPTS", "SRANDOM", "UID"),
-    # zsh: it ends the eval, is cut, or changes the user; the small ones are its lists and tables.
-    *("ARGC", "ARGV0", "EGID", "ERRNO", "GID", "HISTCHARS", "KEYBOARD_HACK", "TRY_BLOCK_ERROR"),
+    # zsh: it ends the eval, is cut, changes the user or counts; the small ones are its lists.
+    *("SHLVL", "ARGC", "ARGV0", "EGID", "ERRNO", "GID", "HISTCHARS", "KEYBOARD_HACK"),
+    "TRY_BLOCK_ERROR",
     *("TRY_BLOCK_INTERRUPT", "TTYIDLE", "USERNAME", "WATCH", "ZSH_EVAL_CONTEXT", "ZSH_SUBSHELL"),
     *("aliases", "argv", "builtins", "cdpath", "commands", "dirstack", "dis_aliases"),
     *("dis_builtins", "dis_functions", "dis_functions_source", "dis_galiases", "dis_patchars"),
@@ -45,18 +43,24 @@ _SHELLS_OWN = {
 
 _SHELLS_NUMBERS = {
     *("COLUMNS", "FUNCNEST", "HISTSIZE", "KEYTIMEOUT", "LINES", "LISTMAX", "MAILCHECK", "OPTIND"),
-    *("SAVEHIST", "SHLVL", "TMOUT", "ZLE_RPROMPT_INDENT"),
+    *("SAVEHIST", "TMOUT", "ZLE_RPROMPT_INDENT"),
 }
 """Arithmetic to one shell or another, which is harmless with a plain number."""
 
-_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+_LONGEST_NUMBER = 9  # digits
+
+_FISHS_OWN = {
+    *("FISH_VERSION", "PWD", "SHLVL", "_", "history", "hostname", "pipestatus", "status"),
+    *("status_generation", "umask", "version"),
+}
+"""Names that fish does not set, beside its settings, which begin with ``fish_``."""
 
 _DOCKER_LINE = 64 * 1024
 """Bytes in a line with its newline: what the scanner of docker's parser takes."""
 
 
 def _cannot_hold(form: str, name: str, reason: str) -> SystemFailureError:
-    return SystemFailureError(f"the format {form} cannot hold {name}: {reason}")
+    return SystemFailureError(f"cannot write {name} in {form} format: {reason}")
 
 
 def _env(name: str, value: str) -> str:
@@ -73,10 +77,16 @@ def _dotenv(name: str, value: str) -> str:
     """What python-dotenv, which is what ``hotenv serve`` reads with, takes for this variable.
 
     It replaces ``${...}`` in any quotes and knows no escape for it. But a default may be ``$``, and
-    no environment has a name that contains ``=``: ``${=:-$}`` is always ``$``.
+    no environment has a name that contains ``=``: ``${=:-$}`` is always ``$``. The same hides a
+    question mark at the beginning, which would make a question of the value. A carriage return has
+    an escape only in double quotes, and would be lost before a newline without.
     """
-    text = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "${=:-$}{")
-    return f"{_dotenv_name(name)}='{text}'\n"
+    quote = '"' if "\r" in value else "'"
+    text = value.replace("\\", "\\\\").replace(quote, f"\\{quote}").replace("${", "${=:-$}{")
+    if text.startswith("?"):
+        text = "${=:-?}" + text[1:]
+    text = text.replace("\r", "\\r")
+    return f"{_dotenv_name(name)}={quote}{text}{quote}\n"
 
 
 def _dotenv_name(name: str) -> str:
@@ -84,20 +94,40 @@ def _dotenv_name(name: str) -> str:
     if name[0] not in "'\ufeff" and not any(c == "#" or c.isspace() for c in name):
         return name
     if "'" in name:
-        raise _cannot_hold("dotenv", name, "such a name needs quotes and has one in it")
+        raise _cannot_hold("dotenv", name, "the name must be quoted but contains a single quote")
     return f"'{name}'"
 
 
 def _shell(name: str, value: str) -> str:
     """A command for sh, dash, bash and zsh alike."""
-    if not _SHELL_NAME.fullmatch(name):
-        raise _cannot_hold("shell", name, "no shell takes such a name")
+    _check_identifier("shell", name)
     if name in _SHELLS_OWN:
-        raise _cannot_hold("shell", name, "the name is a shell's own")
-    if name in _SHELLS_NUMBERS and not _NUMBER.fullmatch(value):
-        raise _cannot_hold("shell", name, "to a shell it is a number, and the value is not one")
+        raise _cannot_hold("shell", name, "the name is reserved by a shell")
+    if name in _SHELLS_NUMBERS and not _is_plain_number(value):
+        raise _cannot_hold(
+            "shell", name, ("the value must be a plain number, because a shell evaluates it")
+        )
     quoted = value.replace("'", "'\\''")
     return f"export {name}='{quoted}'\n"
+
+
+def _fish(name: str, value: str) -> str:
+    """A command for fish."""
+    _check_identifier("fish", name)
+    if name in _FISHS_OWN or name.startswith("fish_"):
+        raise _cannot_hold("fish", name, "the name is reserved by the shell")
+    quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"set -gx {name} '{quoted}'\n"
+
+
+def _check_identifier(form: str, name: str) -> None:
+    if not (name.isascii() and name.isidentifier()):
+        raise _cannot_hold(form, name, "not a valid shell variable name")
+
+
+def _is_plain_number(value: str) -> bool:
+    digits = value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER
+    return digits and value == str(int(value))
 
 
 def _docker(name: str, value: str) -> str:
@@ -107,14 +137,16 @@ def _docker(name: str, value: str) -> str:
     return for a part of the line's end.
     """
     if name[0] in "#\ufeff" or any(c.isspace() for c in name):
-        raise _cannot_hold("docker", name, "a name has no white space and does not begin with '#'")
+        raise _cannot_hold(
+            "docker", name, ("the name must not contain whitespace or begin with '#'")
+        )
     if "\n" in value:
-        raise _cannot_hold("docker", name, "its value has more than one line")
+        raise _cannot_hold("docker", name, "the value contains a newline")
     if value.endswith("\r"):
-        raise _cannot_hold("docker", name, "its value ends with a carriage return")
+        raise _cannot_hold("docker", name, "the value ends with a carriage return")
     line = f"{name}={value}\n"
     if len(line.encode()) > _DOCKER_LINE:
-        raise _cannot_hold("docker", name, f"its line is over {_DOCKER_LINE - 1} bytes")
+        raise _cannot_hold("docker", name, f"the line is longer than {_DOCKER_LINE - 1} bytes")
     return line
 
 
@@ -129,7 +161,8 @@ def _one_by_one(entry: Callable[[str, str], str]) -> Callable[[Mapping[str, str]
 
 def _json(variables: Mapping[str, str]) -> bytes:
     """One object, on one line."""
-    return (json.dumps(dict(variables), ensure_ascii=False, sort_keys=True) + "\n").encode()
+    members = [f"{quote(name)}: {quote(value)}" for name, value in sorted(variables.items())]
+    return f"{{{', '.join(members)}}}\n".encode()
 
 
 FORMATS: Mapping[str, Callable[[Mapping[str, str]], bytes]] = {
@@ -137,6 +170,7 @@ FORMATS: Mapping[str, Callable[[Mapping[str, str]], bytes]] = {
     "dotenv": _one_by_one(_dotenv),
     "json": _json,
     "shell": _one_by_one(_shell),
+    "fish": _one_by_one(_fish),
     "docker": _one_by_one(_docker),
     "null": _one_by_one(_null),
 }

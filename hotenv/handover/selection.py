@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from hotenv.errors import UsageError
+from hotenv.errors import FieldError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def select(
 ) -> dict[str, str]:
     """Those of ``variables`` that match one of ``only``, if it has any, and none of ``excluded``.
 
-    Error handling: raises UsageError as :func:`left_out` does.
+    Error handling: raises FieldError as :func:`left_out` does.
     """
     without = left_out(variables, only, excluded)
     return {name: value for name, value in variables.items() if name not in without}
@@ -28,13 +28,13 @@ def select(
 def left_out(names: Iterable[str], only: Sequence[str], excluded: Sequence[str]) -> dict[str, str]:
     """Those of ``names`` that are not selected, each with the reason.
 
-    Error handling: raises UsageError if one of ``only`` matches nothing. A misspelt name must not
+    Error handling: raises FieldError if one of ``only`` matches nothing. A misspelt name must not
     run a command without its secret.
     """
     names = list(names)
     for pattern in only:
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise UsageError(f"no variable of the session matches --only '{pattern}'")
+            raise FieldError("only", "no matching variable in the session", f"'{pattern}'")
     reasons: dict[str, str] = {}
     for name in names:
         if only and not _matching(name, only):
