@@ -1,0 +1,202 @@
+"""Files: what would have been changed or read, for the report.
+
+Landlock decides what is opened, made and removed. What is found here about such a call is only
+reported; the kernel makes its own decision after it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from hotenv.guards import syscalls as k
+from hotenv.guards.fields import is_within
+from hotenv.guards.foresight import Identity, Place, blocked_change, find_place
+from hotenv.guards.landlock import READABLE_DEVICES, WRITABLE_DEVICES
+from hotenv.guards.verdict import FS_READONLY, GO_ON, Blocked, Verdict, refused
+from hotenv.guards.words import FOLDER
+from hotenv.session.owner import is_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from hotenv.guards.kernel import Kernel
+    from hotenv.guards.listener import Call
+    from hotenv.guards.policy import Guard
+
+_CWD = k.AT_FDCWD
+
+# Of each call: the index of the descriptor of a directory (or -1) and that of a path.
+_MADE = {
+    "mkdir": (-1, 0),
+    "mkdirat": (0, 1),
+    "mknod": (-1, 0),
+    "mknodat": (0, 1),
+    "link": (-1, 1),
+    "linkat": (2, 3),
+    "symlink": (-1, 1),
+    "symlinkat": (1, 2),
+}
+_REMOVED = {
+    "unlink": (-1, 0),
+    "unlinkat": (0, 1),
+    "rmdir": (-1, 0),
+    "rename": (-1, 0),
+    "renameat": (0, 1),
+    "renameat2": (0, 1),
+}
+_TARGETS = {"rename": (-1, 1), "renameat": (2, 3), "renameat2": (2, 3)}
+_SOURCES = {"link": (-1, 0), "linkat": (0, 1)}
+_OPENED = {"open": (-1, 0, 1), "openat": (0, 1, 2), "openat2": (0, 1, -1), "creat": (-1, 0, -1)}
+
+
+class Files:
+    """Decides the calls that have to do with files, for ``guard``."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        kernel: Kernel,
+        system: Iterable[str],
+        inherited: tuple[Collection[Identity], Collection[Identity]],
+    ) -> None:
+        """``system``: what can be read in any case. ``inherited``: see :class:`Deciders`."""
+        self._kernel = kernel
+        self._writable = [os.path.realpath(path) for path in guard.allow_write]
+        self._readable: list[str] | None = None
+        if guard.allow_read is not None:
+            allowed = (*guard.allow_read, *guard.allow_write, *system, *READABLE_DEVICES)
+            self._readable = [os.path.realpath(path) for path in allowed]
+        self._own = [os.path.realpath(FOLDER)]
+        self._inherited_read, self._inherited_written = inherited
+        self._is_root = is_root()  # it could do everything, without the guard
+
+    def opened(self, call: Call) -> Verdict:
+        """open(2) and its like."""
+        directory, path, index = _OPENED[call.name]
+        flags = k.O_CREAT | k.O_TRUNC | os.O_WRONLY
+        if call.name == "openat2":
+            flags = int.from_bytes(call.memory(call.arguments[2], 8), "little")
+        elif index >= 0:
+            flags = call.integer(index)
+        place = self._place(call, directory, path, follow=True)
+        if not self._kernel.truncation and flags & (k.O_TRUNC | k.O_ACCMODE) == k.O_TRUNC:
+            return refused(blocked_change(call, "write", place.path if place else ""), errno.EACCES)
+        if place is None or flags & k.O_PATH:
+            return GO_ON
+        if flags & k.O_TMPFILE and flags & k.WRITING:
+            place = place.unnamed() if place.is_directory() else None
+            return self._reported(call, "create", place, self._may_appear)
+        if place.is_changed_by(flags):
+            return self._reported(
+                call, "write", place, lambda it: it.may_write(flags, self._is_root)
+            )
+        return self._read(call, place)
+
+    def _read(self, call: Call, place: Place) -> Verdict:
+        if not place.may_read(self._is_root) or place.identity in self._inherited_read:
+            return GO_ON
+        return self._unless_readable("read", place)
+
+    def executed(self, call: Call) -> Verdict:
+        """execve(2), execveat(2): what may not be read may not be executed either."""
+        is_at = call.name == "execveat"
+        directory = call.integer(0) if is_at else _CWD
+        path = call.text(call.arguments[1 if is_at else 0])
+        place = find_place(call, directory, path, follow=True) if path else None
+        if place is None or not place.may_execute():
+            return GO_ON
+        return self._unless_readable("exec", place)
+
+    def _unless_readable(self, what: str, place: Place) -> Verdict:
+        if self._readable is None or is_within(place.path, self._readable) or place.is_special():
+            return GO_ON
+        remedy = f"--allow-read {place.path}"
+        return Verdict(None, Blocked(FS_READONLY, what, path=place.path, remedy=remedy))
+
+    def made(self, call: Call) -> Verdict:
+        """mkdir(2), link(2) and the like."""
+        place = self._place(call, *_MADE[call.name])
+        if call.name in _SOURCES and place is not None and is_within(place.path, self._writable):
+            place = self._linked(call, place)
+        return self._reported(call, "create", place, self._may_appear)
+
+    def _may_appear(self, place: Place) -> bool:
+        return place.may_appear(self._is_root)
+
+    def _linked(self, call: Call, place: Place) -> Place:
+        """A link would make its target writable: that has to be so before."""
+        flags = call.integer(4) if call.name == "linkat" else 0
+        follow = bool(flags & k.AT_SYMLINK_FOLLOW)
+        source = self._place(call, *_SOURCES[call.name], follow=follow)
+        if source is None or source.status is None or self._is_writable(source):
+            return place
+        return Place(source.path, None)
+
+    def removed(self, call: Call) -> Verdict:
+        """unlink(2), rename(2) and the like."""
+        place = self._place(call, *_REMOVED[call.name])
+        if place is None or not place.may_vanish(self._is_root):
+            return GO_ON
+        if call.name in _TARGETS:
+            return self._renamed(call, place)
+        is_directory = call.name == "rmdir" or (
+            call.name == "unlinkat" and call.integer(2) & k.AT_REMOVEDIR
+        )
+        if bool(is_directory) != place.is_directory() or (is_directory and not place.is_empty()):
+            return GO_ON
+        return self._unless_open("remove", call, place)
+
+    def _renamed(self, call: Call, place: Place) -> Verdict:
+        target = self._place(call, *_TARGETS[call.name])
+        if target is None or (target.status is not None and not self._may_replace(call, target)):
+            return GO_ON
+        if self._is_open(place):
+            place = target
+        return self._unless_open("rename", call, place)
+
+    def _may_replace(self, call: Call, target: Place) -> bool:
+        """Whether a rename may put something else in the place of what is there."""
+        if call.name == "renameat2" and call.integer(4) & k.RENAME_NOREPLACE:
+            return False
+        return not target.is_directory() or target.is_empty()
+
+    def _unless_open(self, what: str, call: Call, place: Place) -> Verdict:
+        if self._is_open(place):
+            return GO_ON
+        return Verdict(None, blocked_change(call, what, place.path))
+
+    def _is_open(self, place: Place) -> bool:
+        """Whether names may appear and vanish where ``place`` is: not for an exception itself."""
+        return is_within(os.path.dirname(place.path), self._writable)
+
+    def truncated(self, call: Call) -> Verdict:
+        """truncate(2)."""
+        place = self._place(call, -1, 0, follow=True)
+        return self._reported(call, "write", place, lambda it: it.may_write(0, self._is_root))
+
+    def _reported(
+        self, call: Call, what: str, place: Place | None, is_possible: Callable[[Place], bool]
+    ) -> Verdict:
+        """The kernel goes on; what it refuses, if without a guard it ``is_possible``, is told."""
+        if place is None or self._is_writable(place) or not is_possible(place):
+            return GO_ON
+        blocked = blocked_change(call, what, place.path)
+        if not blocked.counts and is_within(place.path, self._own):
+            return GO_ON  # a cache of what Python loads because of hotenv
+        return Verdict(None, blocked)
+
+    def _is_writable(self, place: Place) -> bool:
+        return (
+            is_within(place.path, self._writable)
+            or place.path in WRITABLE_DEVICES
+            or place.identity in self._inherited_written
+            or place.is_special()
+        )
+
+    def _place(
+        self, call: Call, directory: int, path: int, *, follow: bool = False
+    ) -> Place | None:
+        base = _CWD if directory < 0 else call.integer(directory)
+        return find_place(call, base, call.text(call.arguments[path]), follow=follow)

@@ -1,0 +1,115 @@
+"""A directory for the temporary files of one command: TMPDIR with ``--private-tmp``.
+
+It is locked while it is in use, so that what a killed hotenv left behind can be told.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from shutil import rmtree
+
+from hotenv.errors import attempt
+from hotenv.guards import syscalls as k
+from hotenv.guards.policy import Guard
+from hotenv.handover.launch import Launch
+from hotenv.session.owner import is_ours
+from hotenv.session.runtime import PRIVATE_DIRECTORY, SHARED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PREFIX = "hotenv-tmp-"
+
+
+class PrivateFolder:
+    """The directory at ``path``, which only its user can enter."""
+
+    def __init__(self) -> None:
+        """Create it. Error handling: raises SystemFailureError if that is not possible."""
+        self._lock: int | None = None
+        while self._lock is None:
+            self.path: str = f"{SHARED}/{_PREFIX}{os.urandom(4).hex()}"
+            with attempt(f"create the directory {self.path}"):
+                os.mkdir(self.path, PRIVATE_DIRECTORY)
+                self._lock = _locked_if_there(self.path)
+
+    def excepted(self, guard: Guard) -> Guard:
+        """``guard``, which the directory and the sockets in it are excepted from."""
+        fields = {name: getattr(guard, name) for name in Guard.__slots__}
+        fields["allow_unix"] = (*guard.allow_unix, self.path)
+        if guard.fs_readonly:
+            fields["allow_write"] = (*guard.allow_write, self.path)
+        return Guard(**fields)
+
+    def named(self, launch: Launch) -> Launch:
+        """``launch``, whose TMPDIR the directory is."""
+        env = {**launch.env, b"TMPDIR": os.fsencode(self.path)}
+        return Launch(launch.argv, env, files=launch.files, env_file=launch.env_file)
+
+    def remove(self) -> None:
+        """Remove it with all that is in it, as far as that is possible."""
+        _remove_tree(self.path)
+
+
+def remove_abandoned() -> Iterator[str]:
+    """Remove the directories of hotenvs that were killed. Yields the path of each."""
+    for name in sorted(os.listdir(SHARED)):
+        path = f"{SHARED}/{name}"
+        if name.startswith(_PREFIX) and _is_own_directory(path):
+            with suppress(OSError):  # it is in use
+                os.close(_locked(path))
+                _remove_tree(path)
+                if not os.path.exists(path):
+                    yield path
+
+
+def _locked(path: str) -> int:
+    """A descriptor that keeps ``path`` locked. Raises BlockingIOError if somebody else has it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _locked_if_there(path: str) -> int | None:
+    """The same, or None if :func:`remove_abandoned` was faster: it has no owner until then."""
+    with suppress(FileNotFoundError, BlockingIOError):
+        lock = _locked(path)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.stat(path)):
+                return lock
+        os.close(lock)
+    return None
+
+
+def _is_own_directory(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return is_ours(status.st_uid)
+
+
+def _remove_tree(path: str) -> None:
+    with suppress(OSError):
+        _open_up(path)
+        for directory, names, _ in os.walk(path):
+            for name in names:
+                with suppress(OSError):  # a link is left alone
+                    _open_up(f"{directory}/{name}")
+    rmtree(path, ignore_errors=True)
+
+
+def _open_up(path: str) -> None:
+    """Let its owner into the directory ``path``, which a command may have closed to itself."""
+    descriptor = os.open(path, k.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        os.chmod(f"/proc/self/fd/{descriptor}", PRIVATE_DIRECTORY)
+    finally:
+        os.close(descriptor)
