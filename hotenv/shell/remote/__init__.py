@@ -1,0 +1,1 @@
+"""Command sessions on another machine, over the connection of :mod:`hotenv.remote`."""
