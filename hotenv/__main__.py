@@ -2,6 +2,6 @@
 
 import sys
 
-from hotenv.cli import main
+from hotenv.cli.main import main
 
 sys.exit(main())
