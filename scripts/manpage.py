@@ -1,4 +1,4 @@
-"""The manual page: from the parser, as --help is, and from the docstrings of the errors."""
+"""The manual pages: from the parser, as --help is, from the errors, and from the topics."""
 
 from __future__ import annotations
 
@@ -9,20 +9,62 @@ from collections.abc import Mapping
 from functools import partial
 
 from argparse_manpage.manpage import Manpage
+from docutils.core import publish_string
 
 from hotenv import __version__, errors
+from hotenv.cli import help as topics
 from subparsers import subparsers
 
 _NO_ERRORS = {
-    0: "All went well. Once run has started its command, the status is that of the command.",
-    130: "Ctrl-C.",
-    141: "The reader of standard output went away.",
+    0: (
+        "Success. Once 'hotenv run' has started the command, the exit status is that of the "
+        "command."
+    ),
+    130: "Interrupted (Ctrl-C).",
+    141: "The reader of standard output closed it (broken pipe).",
 }
 
-_SEE_ALSO = r"""Each command explains itself with \fB\-h\fR or \fB\-\-help\fR.
+_SEE_ALSO = r"""For help on a command, run it with \fB\-h\fR or \fB\-\-help\fR.
 .PP
-.BR env (1),
-.BR environ (7)"""
+"""
+
+_HEADER = """\
+hotenv-{topic}
+{line}
+
+{underline}
+{title}
+{underline}
+
+:Manual section: 7
+:Manual group: hotenv
+:Version: hotenv {version}
+
+Description
+-----------
+
+"""
+"""What docutils makes the first lines of a page from."""
+
+
+def topic_page(topic: str) -> str:
+    """The page hotenv-TOPIC(7), which is the same for the same version."""
+    text = topics.read(topic)
+    title, _, body = text.split("\n", 2)
+    header = _HEADER.format(
+        topic=topic,
+        line="=" * len(f"hotenv-{topic}"),
+        title=title,
+        underline="~" * len(title),
+        version=__version__,
+    )
+    settings = {
+        "datestamp": None,
+        "halt_level": 2,  # a warning is an error
+        "output_encoding": "unicode",
+        "syntax_highlight": "none",
+    }
+    return str(publish_string(header + body, writer="manpage", settings_overrides=settings))
 
 
 def manual_page(parser: argparse.ArgumentParser) -> str:
@@ -31,7 +73,9 @@ def manual_page(parser: argparse.ArgumentParser) -> str:
     for each in [parser, *commands]:  # roff breaks the lines, not argparse for a terminal
         each.formatter_class = partial(argparse.HelpFormatter, width=10_000)
     examples = {
-        "a whole session" if each is parser else each.prog: each.epilog.removeprefix("example: ")
+        "start a session and use it" if each is parser else each.prog: each.epilog.removeprefix(
+            "example: "
+        )
         for each in [parser, *commands]
         if each.epilog
     }
@@ -45,9 +89,15 @@ def manual_page(parser: argparse.ArgumentParser) -> str:
     page.synopsis = [_escaped(word) for word in page.synopsis]
     page.add_section("exit status", ">", _entries(_exit_codes()))
     page.add_section("examples", ">", _entries(examples))
-    page.add_section("see also", ">", _SEE_ALSO)
+    page.add_section("see also", ">", _SEE_ALSO + _references())
     # Quotes that the shell understands, also in UTF-8; and one empty line between entries.
     return re.sub(r"\n+(?=\.TP)", "\n", str(page).replace("'", r"\(aq"))
+
+
+def _references() -> str:
+    own = [(f"hotenv-{topic}", 7) for topic in topics.topics()]
+    pages = [*own, ("env", 1), ("environ", 7)]
+    return ",\n".join(f".BR {_escaped(name)} ({section})" for name, section in pages)
 
 
 def _exit_codes() -> dict[str, str]:
