@@ -1,15 +1,17 @@
 """Commands in forks of a process that has loaded everything: many starts in little time.
 
 As a program it reads one JSON request a line: the command's words, the text for its standard input,
-and a signal that it sends itself at one line of hotenv's code (counted from 1; 0 for never). That
-can be about a process that it starts instead, known by the function that is called first there. For
-each request it writes two lines: the process id and, when nothing of the command holds its standard
-error any more, the exit code, the number of hotenv's lines that the process ran, and what was said.
+and a signal that it sends itself at one line of hotenv's code, in any thread (counted from 1; 0 for
+never). That can be about a process that it starts instead, known by the function that is called
+first there. For each request it writes two lines: the process id and, when nothing of the command
+holds its standard error any more, the exit code, the number of hotenv's lines that the process ran,
+and what was said.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import mmap
 import os
@@ -17,6 +19,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -24,14 +27,15 @@ from types import FrameType
 from typing import NamedTuple, NoReturn, Self
 
 import hotenv
-from hotenv import arguments
-from hotenv.cli import main
-from hotenv.exchange import express
-from hotenv.intake import envtext, hardening, reader
+from hotenv.cli import commandline
+from hotenv.cli.main import main
+from hotenv.exchange import direct
+from hotenv.intake import hardening, parsing, reader
 from hotenv.serving import detach, process
+from hotenv.session import runtime
 from hotenv.upkeep import stop
 
-LOADED = (arguments, detach, envtext, express, hardening, process, reader, stop)
+LOADED = (commandline, detach, parsing, direct, hardening, process, reader, stop)
 """What the commands import when they come to it."""
 
 LIMIT = 60.0
@@ -52,12 +56,12 @@ class Ended(NamedTuple):
 
 
 class ForkServer:
-    """The program, started in ``folder``."""
+    """The program, started in ``directory``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         self._process = subprocess.Popen(
             [sys.executable, __file__],
-            cwd=folder,
+            cwd=directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -118,7 +122,8 @@ class ForkServer:
 def _serve() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also under nohup, or with "&"
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    arguments.build_parser()  # fills caches
+    runtime.LOGINS = runtime.SHARED = os.environ["XDG_RUNTIME_DIR"]  # it is alone there
+    commandline.build_parser()  # loads the commands, and fills caches
     gc.collect()
     gc.freeze()
     for line in sys.stdin:
@@ -162,7 +167,10 @@ def _become(words: list[str], at: int, signum: int, first: str | None) -> NoRetu
     code = 1
     measured = sys.gettrace()  # coverage's, if it is measured
     try:
-        sys.settrace(_signal_at(at, signum, first))  # type: ignore[arg-type]
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # as scripts/hotenv-main does
+        trace = _signal_at(at, signum, first)
+        threading.settrace(trace)  # type: ignore[arg-type]
+        sys.settrace(trace)  # type: ignore[arg-type]
         code = main(words)
     except SystemExit as end:
         code = int(end.code or 0)
@@ -175,6 +183,7 @@ def _become(words: list[str], at: int, signum: int, first: str | None) -> NoRetu
 
 def _signal_at(at: int, signum: int, first: str | None) -> _Trace:
     watched = os.getpid() if first is None else 0  # a child inherits the trace
+    numbers = itertools.count(1)  # one for all threads
 
     def enter(frame: FrameType, _event: str, _argument: object) -> object:
         nonlocal watched
@@ -186,8 +195,8 @@ def _signal_at(at: int, signum: int, first: str | None) -> _Trace:
 
     def step(_frame: FrameType, event: str, _argument: object) -> object:
         if event == "line" and os.getpid() == watched:
-            _LINES[0] += 1
-            if _LINES[0] == at:
+            _LINES[0] = number = next(numbers)
+            if number == at:
                 os.kill(watched, signum)
         return step
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,78 @@ _SCRIPT = Path(sys.executable).with_name("hotenv")
 HOTENV = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "hotenv"]
 """The installed command."""
 
+_NO_NEW_PRIVS = """
+import ctypes, os, sys
+zero = ctypes.c_ulong(0)
+if ctypes.CDLL(None).prctl(38, ctypes.c_ulong(1), zero, zero, zero):
+    sys.exit(77)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+NO_NEW_PRIVS = (sys.executable, "-P", "-c", _NO_NEW_PRIVS)
+"""The words that give NoNewPrivs to the command behind them, as every sandbox does."""
+
+
+def can_be_refused() -> bool:
+    """Whether there is NoNewPrivs here, and servers that this process starts do not have it."""
+    status = Path("/proc/self/status")
+    return status.exists() and "\nNoNewPrivs:\t0\n" in status.read_text()
+
+
 LIMIT = 60.0
 """Seconds after which a test gives up. Nothing that works comes near it."""
+
+_WITH_LIMITS = """
+import importlib, json, os, sys
+from hotenv.session import runtime
+runtime.LOGINS = runtime.SHARED = os.environ.get("XDG_RUNTIME_DIR", runtime.SHARED)
+for name, value in json.loads(sys.argv.pop(1)).items():
+    module, _, constant = name.rpartition(".")
+    vars(importlib.import_module(module))[constant]  # it is there
+    setattr(importlib.import_module(module), constant, value)
+from hotenv.cli.main import main
+sys.exit(main())
+"""
+
+
+def with_limits(limits: Mapping[str, object]) -> list[str]:
+    """The command with other values for constants: ``{"hotenv.session.claim.LOOK_EVERY": 0.1}``.
+
+    Modules that import one of them by its name get the new value too. It knows no sessions of this
+    user but those of the test.
+    """
+    return [sys.executable, "-P", "-c", _WITH_LIMITS, json.dumps(limits)]
+
+
+_HANG = """
+import pathlib, time
+from hotenv.serving.log import Log
+def hang(*_):
+    pathlib.Path("hangs").touch()
+    time.sleep(1e6)
+Log.event = hang
+"""
+
+
+def hanging(limits: Mapping[str, object]) -> list[str]:
+    """The same for a server that does nothing more after its first answer: Python is blocked."""
+    return [sys.executable, "-P", "-c", f"{_HANG}{_WITH_LIMITS}", json.dumps(limits)]
+
+
+def let_it_hang(directory: Path) -> None:
+    """Ask the server of a session, which hangs then, for its first answer."""
+    with connect(directory) as client:
+        client.sendall(b'{"command":"dump"}\n')
+        assert client.recv(1)
+        wait_until((directory / "hangs").exists, "the server to hang")
+
+
+GLANCE = "hotenv.exchange.probe.GLANCE_TIMEOUT"
+ALONE = with_limits({GLANCE: LIMIT})
+"""The command that knows no sessions but those of the test: for what is done to all there are.
+
+Nor does it take a server for unresponsive that is slow to answer, as on a busy machine.
+"""
 
 
 def needs(tool: str) -> pytest.MarkDecorator:
@@ -44,10 +116,17 @@ def hotenv(
     cwd: Path,
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
+    command: Sequence[str] = (),
+    timeout: float = LIMIT,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a hotenv command to its end."""
     return subprocess.run(
-        [*HOTENV, *args], cwd=cwd, input=stdin, env=env, capture_output=True, timeout=LIMIT
+        [*(command or HOTENV), *args],
+        cwd=cwd,
+        input=stdin,
+        env=env,
+        capture_output=True,
+        timeout=timeout,
     )
 
 
@@ -108,21 +187,49 @@ def serving(
 
 def finish(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     """Wait for the end of ``process``; its exit code and what it said."""
-    _, words = process.communicate(timeout=LIMIT)
+    try:
+        _, words = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
     return process.returncode, (words or b"").decode()
 
 
-def socket_path(folder: Path) -> Path:
-    """The socket that the marker in ``folder`` names."""
-    return Path(parse_marker((folder / ".hotenv").read_bytes(), ".hotenv"))
+def socket_path(directory: Path) -> Path:
+    """The socket that the marker in ``directory`` names."""
+    return Path(parse_marker((directory / ".hotenv").read_bytes(), ".hotenv"))
 
 
-def is_clean(cwd: Path, runtime: Path) -> bool:
-    """Whether no session left anything behind."""
+def connect(directory: Path) -> socket.socket:
+    """A connection to the session in ``directory``."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(LIMIT)
+        connection.connect(str(socket_path(directory)))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def accepts(path: Path) -> bool:
+    """Whether a server listens on the socket at ``path``."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
+
+
+def freeze(process: subprocess.Popen[bytes]) -> None:
+    """Stop ``process`` as Ctrl-Z does, and wait until it is."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+def is_clean(cwd: Path, runtime: Path, *, expired: bool = False) -> bool:
+    """Whether no session left anything behind, but for the note of one that ``expired`` in cwd."""
     base = runtime / "hotenv"
-    return not [p for p in cwd.iterdir() if p.name.startswith(".hotenv")] and not (
-        base.exists() and list(base.iterdir())
-    )
+    left = [path.suffix for path in base.iterdir()] if base.exists() else []
+    markers = [path for path in cwd.iterdir() if path.name.startswith(".hotenv")]
+    return not markers and left == ([".expired"] if expired else [])
 
 
 def fill(descriptor: int) -> int:
@@ -136,6 +243,57 @@ def fill(descriptor: int) -> int:
         return total
     finally:
         os.set_blocking(descriptor, True)
+
+
+_JOB_SHELL = """
+import os, signal, sys, termios
+for each in (signal.SIGTSTP, signal.SIGTTIN):
+    signal.signal(each, signal.SIG_DFL)  # whatever it was for the caller
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+modes = termios.tcgetattr(0)
+def tell(what):
+    echo = "on" if termios.tcgetattr(0) == modes else "off"
+    print(f"shell: {what}, echo {echo}", flush=True)
+job = os.fork()
+if not job:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execvp("sh", ["sh", "-c", sys.argv[1]])
+while True:
+    _, status = os.waitpid(job, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    if not os.WIFSTOPPED(status):
+        break
+    tell("stopped")
+    command = sys.stdin.readline().strip()
+    if command == "fg":
+        os.tcsetpgrp(0, job)
+    os.killpg(job, signal.SIGCONT)
+tell(f"ended {os.waitstatus_to_exitcode(status)}")
+"""
+
+
+def in_job_shell(job: str) -> list[str]:
+    """The command line of as little of a shell as it takes to run ``job``, which is text for sh.
+
+    It is a job of its own, in the foreground until it stops; then "fg" or any other line continues
+    it. The shell never touches the terminal's modes: what they are is what the job left, and it
+    says "echo on" if all of them are as they were.
+    """
+    return [sys.executable, "-c", _JOB_SHELL, job]
+
+
+def all_stopped(group: int) -> bool:
+    """Whether every process of the process ``group`` has stopped.
+
+    A shell sees to one of them only; another still takes what is typed until it has stopped.
+    """
+    stats = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            stats.append(path.read_text().rpartition(") ")[2].split())
+    return {state for state, _, its_group, *_ in stats if int(its_group) == group} == {"T"}
 
 
 class Terminal:

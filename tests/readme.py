@@ -1,4 +1,4 @@
-"""README.rst, its labelled blocks, and the project in which they are run."""
+"""README.rst and the topics, their labelled blocks, and the project in which these are run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from hotenv.cli import help as topics
 from processes import HOTENV, LIMIT, Terminal
 
 README = (Path(__file__).parent.parent / "README.rst").read_text()
+TOPICS = {topic: topics.read(topic) for topic in topics.topics()}
+DOCUMENTS = {"README": README, **TOPICS}
+TEXT = "\n".join(DOCUMENTS.values())
 SHOP = "/home/you/shop"  # where its sessions take place
 
 _TOOLS = {
@@ -32,21 +36,22 @@ def test_greeting():
 
 def block(label: str) -> str:
     """The code block that follows the comment ``.. test: label``."""
-    _, _, rest = README.partition(f"\n.. test: {label}\n\n.. code:: ")
-    body = re.match(r"\w+\n\n((?: {4}.*\n|\n)+)", rest)
-    assert body, f"no block {label}"
-    return re.sub(r"(?m)^ {4}", "", body[1]).strip("\n") + "\n"
+    found = re.findall(rf"\n\.\. test: {label}\n\n\.\. code:: \w+\n\n((?: {{4}}.*\n|\n)+)", TEXT)
+    assert len(found) == 1, f"{len(found)} blocks {label}"
+    return re.sub(r"(?m)^ {4}", "", found[0]).strip("\n") + "\n"
 
 
-def same_for_all(text: str, folder: Path) -> str:
-    """``text`` without what differs from one run to the next."""
-    text = text.replace("\r\n", "\n").replace(str(folder), SHOP)
+def same_for_all(text: str, directory: Path) -> str:
+    """``text`` without what differs from one run to the next, or is not to be seen."""
+    text = re.sub(r"\x1b\[\?2004[hl]", "", text)
+    text = text.replace("\r\n", "\n").replace(str(directory), SHOP)
     text = re.sub(r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", "2026-02-14 15:04:05 ", text)
+    text = re.sub(r"\bat \d\d:\d\d\b", "at 15:04", text)
     text = re.sub(r"\bin \d+\.\d+s\b", "in 0.01s", text)
     return re.sub(r" +\[100%\]", " [100%]", text)
 
 
-def play(session: str, folder: Path, *, terminal: bool = False) -> None:
+def play(session: str, directory: Path, *, terminal: bool = False) -> None:
     """Type the commands of ``session`` into a shell, and compare what it shows.
 
     What they print goes to a pipe, or to a ``terminal``.
@@ -55,13 +60,13 @@ def play(session: str, folder: Path, *, terminal: bool = False) -> None:
     typed = (f"cat <<'END'\n$ {command}\nEND\n{command}\n" for command in commands)
     shell = ["sh", "-c", "".join(typed)]
     if terminal:
-        screen = Terminal(shell, folder)
+        screen = Terminal(shell, directory)
         screen.wait()
         shown = screen.screen.decode()
     else:
         shown = subprocess.run(
             shell,
-            cwd=folder,
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -69,16 +74,16 @@ def play(session: str, folder: Path, *, terminal: bool = False) -> None:
             text=True,
         ).stdout
     assert commands
-    assert same_for_all(shown, folder) == same_for_all(session, folder)
+    assert same_for_all(shown, directory) == same_for_all(session, directory)
 
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project of the sessions, and a PATH on which their commands are the ones under test."""
-    folder, tools = tmp_path / "shop", tmp_path / "bin"
-    (folder / "src").mkdir(parents=True)
-    (folder / "test_shop.py").write_text(_TESTS)
-    (folder / "Makefile").write_text('greet:\n\t@echo "make says $$GREETING"\n')
+    directory, tools = tmp_path / "shop", tmp_path / "bin"
+    (directory / "src").mkdir(parents=True)
+    (directory / "test_shop.py").write_text(_TESTS)
+    (directory / "Makefile").write_text('greet:\n\t@echo "make says $$GREETING"\n')
     tools.mkdir()
     for name, command in _TOOLS.items():
         (tools / name).write_text(f"#!/bin/sh\n{command}\n")
@@ -86,4 +91,4 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tools), prepend=os.pathsep)
     for name in ("GREETING", *_STEERING):
         monkeypatch.delenv(name, raising=False)
-    return folder
+    return directory

@@ -18,7 +18,7 @@ def test_public_name(name: str) -> None:
     assert value is getattr(hotenv, name)
     if name != "__version__":
         assert value.__name__ == name
-        assert inspect.getdoc(value), "whoever uses it wants to read about it"
+        assert inspect.getdoc(value), "it is public, so it is documented"
 
 
 def test_unknown_name() -> None:

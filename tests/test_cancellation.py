@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -14,16 +17,16 @@ import trio
 from trio.testing import MockClock
 
 import hotenv
-from fakes import MemoryListener
+from fakes import MemoryListener, awake
 from hotenv.exchange import protocol
 from hotenv.intake.lockedmemory import LockedMemory
 from hotenv.intake.reader import Intake
-from hotenv.serving.options import ServeOptions
-from hotenv.serving.output import Output
-from hotenv.serving.process import serve_intake
-from hotenv.serving.server import GRACE, Ending, hold
+from hotenv.serving.events import Event, Outcome
+from hotenv.serving.log import Log
+from hotenv.serving.process import ServerProcess
+from hotenv.serving.server import GRACE_PERIOD, Ending, hold
 from hotenv.serving.watchdog import Watchdog
-from processes import is_clean
+from processes import LIMIT, is_clean
 
 SMALL = protocol.encode_response({"A": "1"})
 LARGE = protocol.encode_response({"A": "x" * 200_000})
@@ -74,10 +77,13 @@ class Scene:
         self.listener = MemoryListener()
         self.response = response
         self.answers: list[bytearray] = []
-        self.log: list[protocol.Request] = []
+        self.events: list[Event] = []
         self.endings: list[Ending] = []
         self.acted = self.ended = 0.0
-        self.stop, self.signals = trio.open_memory_channel[int](10)
+        self.stop, self._signals = trio.open_memory_channel[int](10)
+
+    async def _wait_for_signal(self) -> None:
+        await self._signals.receive()
 
     async def client(self, *pieces: bytes) -> None:
         """Sends the pieces with a pause between them, and takes what comes."""
@@ -88,7 +94,7 @@ class Scene:
         with trio.move_on_after(2 * IDLE), suppress(trio.BrokenResourceError):
             for piece in pieces:
                 await stream.send_all(piece)
-                await trio.sleep(GRACE / 4)
+                await trio.sleep(GRACE_PERIOD / 4)
             while data := await stream.receive_some(65536):
                 answer += data
 
@@ -98,9 +104,9 @@ class Scene:
             ending = await hold(
                 self.listener,
                 self.response,
-                Watchdog(IDLE),
-                signals=self.signals,
-                on_request=self.log.append,
+                Watchdog(IDLE, asleep=awake),
+                wait_for_signal=self._wait_for_signal,
+                on_event=self.events.append,
             )
             self.endings.append(ending)
             self.ended = trio.current_time()
@@ -141,7 +147,9 @@ def test_with_requests_in_flight(how: str, response: bytes) -> None:
         hit = trio.run(scene.play, how, step, clock=MockClock(autojump_threshold=0))
         assert scene.listener.closed
         whole = scene.answers.count(bytearray(response))
-        assert len(scene.log) == whole
+        outcomes = [event.outcome for event in scene.events]
+        assert outcomes.count(Outcome.ANSWERED) == whole
+        assert outcomes.count(Outcome.ABANDONED) <= len(scene.answers) - whole
         if how == "signal" or response is SMALL:
             assert whole + scene.answers.count(bytearray()) == len(scene.answers)
         assert all(response.startswith(answer) for answer in scene.answers)
@@ -154,7 +162,7 @@ def test_with_requests_in_flight(how: str, response: bytes) -> None:
     at_every_step(run, least=100)
 
 
-def test_function_in_a_nursery(folder: Path, runtime: Path) -> None:
+def test_function_in_a_nursery(directory: Path, runtime: Path) -> None:
     """Cancelled at every step from its start: nothing is left, and a client gets all or nothing."""
     snapshot = hotenv.Snapshot({"A": "1"})
 
@@ -172,11 +180,11 @@ def test_function_in_a_nursery(folder: Path, runtime: Path) -> None:
                 act = AtStep(step, scope.cancel)
                 trio.lowlevel.add_instrument(act)
                 async with trio.open_nursery() as nursery:
-                    await nursery.start(hotenv.serve, snapshot, folder)
+                    await nursery.start(hotenv.serve, snapshot, directory)
                     clients.start_soon(client)
                     await done.wait()
                     nursery.cancel_scope.cancel()
-            assert is_clean(folder, runtime)
+            assert is_clean(directory, runtime)
         assert act.hit or got == [snapshot]
         assert got in ([], [snapshot])
         return act.hit
@@ -184,15 +192,20 @@ def test_function_in_a_nursery(folder: Path, runtime: Path) -> None:
     at_every_step(lambda step: trio.run(main, step), least=15)
 
 
+def _terminate() -> None:
+    """Send SIGTERM to the process, whichever of its threads waits for it."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 class Terminating(AtStep):
-    """A client of the session in ``folder``, and SIGTERM at a step and when it was answered.
+    """A client of the session in ``directory``, and SIGTERM at a step and when it was answered.
 
     Steps count from where SIGTERM is taken: before that it simply ends the process.
     """
 
-    def __init__(self, step: int, folder: Path) -> None:
-        super().__init__(step, partial(signal.raise_signal, signal.SIGTERM))
-        self._marker = folder / ".hotenv"
+    def __init__(self, step: int, directory: Path) -> None:
+        super().__init__(step, _terminate)
+        self._marker = directory / ".hotenv"
         self._client = socket.socket(socket.AF_UNIX)
         self.answer: bytes | None = None
 
@@ -212,7 +225,7 @@ class Terminating(AtStep):
             self._client.sendall(DUMP)
             self.answer = b""
         elif self._read():
-            signal.raise_signal(signal.SIGTERM)
+            _terminate()
 
     def _read(self) -> bool:
         """Take what has come; whether it is the end."""
@@ -243,22 +256,52 @@ def restored_mask() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def test_sigterm(folder: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole server, real signals: nothing is left on disk nor in memory, and no exception."""
+def terminate_at_every_step(directory: Path, runtime: Path) -> None:
+    """The whole server, real signals. For a process without other threads: they would get them."""
     trio_run = trio.run
 
     def run(step: int) -> bool:
         intake = Intake(LockedMemory(len(SMALL)), 1)
         intake.response.view[:] = SMALL
-        instrument = Terminating(step, folder)
-        monkeypatch.setattr(trio, "run", partial(trio_run, instruments=[instrument]))
-        with restored_mask():
-            options = ServeOptions(timeout=60, max_age=60)
-            serve_intake(intake, str(folder), options, Output(None, None))
+        instrument = Terminating(step, directory)
+        with restored_mask(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(trio, "run", partial(trio_run, instruments=[instrument]))
+            server = ServerProcess(
+                directory=str(directory),
+                timeout=60,
+                max_age=60,
+                may_replace=None,
+                log=Log(None, None),
+            )
+            server.serve(intake)
         answer = instrument.close()
         assert answer == SMALL or (answer == b"" and instrument.hit)
-        assert is_clean(folder, runtime)
+        assert is_clean(directory, runtime)
         assert not any(intake.response.view)
         return instrument.hit
 
     at_every_step(run, least=15)
+
+
+_TERMINATE = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import pytest
+pytest.register_assert_rewrite("test_cancellation")
+from test_cancellation import terminate_at_every_step
+terminate_at_every_step(*map(Path, sys.argv[2:]))
+"""
+
+
+def test_sigterm(directory: Path, runtime: Path) -> None:
+    """At every step: nothing is left on disk nor in memory, and no exception."""
+    paths = map(str, (Path(__file__).parent, directory, runtime))
+    done = subprocess.run(
+        [sys.executable, "-c", _TERMINATE, *paths],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -89,41 +89,41 @@ RUNS: list[tuple[list[str], str]] = [
 
 
 def test_no_value_on_a_command_line(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    directory: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Typed, from the host or in the text: no command passes it on like that."""
+    """Typed, from the environment or in the text: no command passes it on like that."""
     canary = secrets.token_hex(16)
-    typed, host, literal = (f"{canary}-{kind}" for kind in ("typed", "host", "literal"))
-    monkeypatch.setenv("CANARY", host)
-    contract = f"TYPED=?\nHOST=${{CANARY}}\nLITERAL={literal}\nALL=${{TYPED}}${{HOST}}\n"
-    (folder / "contract").write_text(contract)
+    typed, outer, literal = (f"{canary}-{kind}" for kind in ("typed", "outer", "literal"))
+    monkeypatch.setenv("CANARY", outer)
+    contract = f"TYPED=?\nOUTER=${{CANARY}}\nLITERAL={literal}\nALL=${{TYPED}}${{OUTER}}\n"
+    (directory / "contract").write_text(contract)
     report = tmp_path_factory.mktemp("watch") / "report"
     with watching(report, canary, "hotenv", "sh") as watch:
         script = f"exec {shlex.join(HOTENV)} serve -p < contract"
-        terminal = Terminal(["sh", "-c", script], folder)
+        terminal = Terminal(["sh", "-c", script], directory)
         terminal.expect(b"hotenv: TYPED: ")
         watch.look()
         terminal.type(f"{typed}\n".encode())
         terminal.expect(b"serving 4 variables")
         watch.look()
-        shown = hotenv("dump", cwd=folder).stdout.decode()
+        shown = hotenv("dump", cwd=directory).stdout.decode()
         for options, script in RUNS:
-            words = ["sh", "-c", f"{script}; echo; read -r _", str(folder), "{}"]
+            words = ["sh", "-c", f"{script}; echo; read -r _", str(directory), "{}"]
             with subprocess.Popen(
                 [*HOTENV, "run", *options, "--", *words],
-                cwd=folder,
+                cwd=directory,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             ) as started:
                 assert started.stdout is not None
-                assert f"{typed}{host}" in started.stdout.readline().decode()
+                assert f"{typed}{outer}" in started.stdout.readline().decode()
                 watch.look()
                 started.communicate(b"\n")
-        checked = hotenv("serve", "--check", "-p", cwd=folder, stdin=contract.encode())
+        checked = hotenv("serve", "--check", "-p", cwd=directory, stdin=contract.encode())
         terminal.type(b"\x03")
         assert terminal.wait() == 0
-    assert shown == f"ALL={typed}{host}\nHOST={host}\nLITERAL={literal}\nTYPED={typed}\n"
+    assert shown == f"ALL={typed}{outer}\nLITERAL={literal}\nOUTER={outer}\nTYPED={typed}\n"
     assert checked.returncode == 0
     assert watch.seen("serve")
-    assert watch.seen(str(folder))
+    assert watch.seen(str(directory))
     assert watch.seen(canary) == []

@@ -1,248 +1,130 @@
-"""composition: the environment of a command, layer by layer."""
+"""composition: what the API takes, checks and keeps, before anything is composed."""
 
 from __future__ import annotations
 
-import os
-from fnmatch import fnmatchcase
+from collections.abc import Iterable
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv.errors import UsageError
-from hotenv.handover.childenv import overlay
-from hotenv.handover.composition import ChildEnvironment, Composition, compose
-from hotenv.handover.wellknown import ESSENTIALS, GROUPS, LOADERS
-from hotenv.table import tabbed
+from hotenv.errors import FieldError, UsageError
+from hotenv.handover.composition import Composition, compose
+from hotenv.handover.formats import FORMATS
+from hotenv.handover.layers import compose_layers
+from hotenv.snapshot import Snapshot
 
-PARENT = {
-    b"PATH": b"/bin",
-    b"HOME": b"/home/you",
-    b"LANG": b"",
-    b"TOKEN": b"parent",
-    b"EMPTY": b"",
-    b"HTTP_PROXY": b"proxy",
-    b"no_proxy": b"none",
-    b"LD_PRELOAD": b"evil.so",
-    b"LD_LESS": b"x",
-    b"BASH_FUNC_ls%%": b"() { evil; }",
-    b"RAW\xff": b"\xfe",
-}
-SESSION = {"TOKEN": "session", "EMPTY": "session", "NEW": "grün"}
+PARENT = {b"PATH": b"/bin", b"TOKEN": b"parent", b"HTTP_PROXY": b"proxy", b"RAW\xff": b"\xfe"}
+SESSION = {"TOKEN": "session", "NEW": "grün"}
 
-
-def whence(child: ChildEnvironment) -> dict[str, str]:
-    """The names of ``child``, each with its layers as one text."""
-    return {os.fsdecode(name): " ".join(layers) for name, layers in child.layers.items()}
-
-
-ALONE = {"PATH": "essential", "HOME": "essential", "LANG": "essential"}
-HELD = {"TOKEN": "session", "EMPTY": "session", "NEW": "session"}
-
-# What is asked for, in the terms of the options: what comes out has what layers, and what not why.
-TRUTH: list[tuple[str, dict[str, Any], dict[str, str], dict[str, str]]] = [
-    ("nothing but the essentials and the session", {}, ALONE | HELD, {}),
-    ("a name", {"passed": ["HTTP_PROXY"]}, ALONE | HELD | {"HTTP_PROXY": "pass"}, {}),
-    ("a missing name", {"passed": ["NOPE"]}, ALONE | HELD, {"NOPE": "not set in the parent"}),
-    ("a pattern in vain", {"passed": ["NO*E"]}, ALONE | HELD, {"NO*E": "not set in the parent"}),
-    ("exact case", {"passed": ["home*"]}, ALONE | HELD, {"home*": "not set in the parent"}),
-    ("an essential again", {"passed": ["LANG"]}, ALONE | HELD | {"LANG": "pass essential"}, {}),
-    (
-        "the session has it as well",
-        {"passed": ["TOK*", "NEW"]},
-        ALONE | HELD | {"TOKEN": "session pass"},
-        {},
-    ),
-    (
-        "a group",
-        {"passed": ["@net"]},
-        ALONE | HELD | {"HTTP_PROXY": "pass", "no_proxy": "pass"},
-        {
-            name: "not set in the parent"
-            for name in GROUPS["@net"]
-            if name not in ("HTTP_PROXY", "no_proxy")
-        },
-    ),
-    (
-        "loaders, by a pattern",
-        {"passed": ["LD_*", "BASH_*"]},
-        ALONE | HELD,
-        dict.fromkeys(
-            ("LD_PRELOAD", "LD_LESS", "BASH_FUNC_ls%%"),
-            "can load code, so --pass has to name it exactly",
-        ),
-    ),
-    (
-        "loaders, one of them named",
-        {"passed": ["LD_PRELOAD", "LD_*", "BASH_FUNC_ls%%"]},
-        ALONE | HELD | {"LD_PRELOAD": "pass", "BASH_FUNC_ls%%": "pass"},
-        {"LD_LESS": "can load code, so --pass has to name it exactly"},
-    ),
-    (
-        "a loader that the author defines",
-        {"passed": ["LD_P*"], "defined": {"LD_PRELOAD": "mine.so"}},
-        ALONE | HELD | {"LD_PRELOAD": "define"},
-        {},
-    ),
-    (
-        "everything but the loaders",
-        {"passed": ["[!LB]*"]},
-        {
-            **dict.fromkeys(("PATH", "HOME"), "pass essential"),
-            **dict.fromkeys(("TOKEN", "EMPTY"), "session pass"),
-            **dict.fromkeys(("HTTP_PROXY", "no_proxy", "RAW\udcff"), "pass"),
-            "LANG": "essential",
-            "NEW": "session",
-        },
-        {},
-    ),
-    (
-        "no override: what is passed wins, also empty",
-        {"passed": ["TOKEN", "EMPTY"], "override": False},
-        ALONE | {"TOKEN": "pass session", "EMPTY": "pass session", "NEW": "session"},
-        {},
-    ),
-    ("no override: nothing is there to win", {"override": False}, ALONE | HELD, {}),
-    (
-        "define is over all",
-        {"defined": {"TOKEN": "x", "HOME": "/", "MORE": ""}, "override": False},
-        ALONE | HELD | {"TOKEN": "define session", "HOME": "define essential", "MORE": "define"},
-        {},
-    ),
-    ("bin is in front", {"bins": ["/a"]}, ALONE | HELD | {"PATH": "bin essential"}, {}),
-    (
-        "bin is in front of what is defined",
-        {"bins": ["/a"], "defined": {"PATH": "/mine"}},
-        ALONE | HELD | {"PATH": "bin define essential"},
-        {},
-    ),
-    (
-        "only",
-        {"only": ["TOKEN"]},
-        ALONE | {"TOKEN": "session"},
-        {"EMPTY": "not selected by --only", "NEW": "not selected by --only"},
-    ),
-    (
-        "except, and another layer has it",
-        {"excluded": ["[EN]*", "TOKEN"], "passed": ["TOKEN"], "defined": {"NEW": "x"}},
-        ALONE | {"TOKEN": "pass", "NEW": "define"},
-        {"EMPTY": "excluded by --except [EN]*"},
-    ),
-    (
-        "except, and nobody else has it",
-        {"excluded": ["NEW"], "passed": ["NEW"]},
-        ALONE | {"TOKEN": "session", "EMPTY": "session"},
-        {"NEW": "excluded by --except NEW"},
-    ),
-]
+GROUPS = "no such group, choose from @net, @tls, @ssh-agent, @xdg"
+NO_STRING = "must be a list of strings, not a string"
 
 
 @pytest.mark.parametrize(
-    ("asked", "layers", "absent"), [row[1:] for row in TRUTH], ids=[row[0] for row in TRUTH]
-)
-def test_isolated(asked: dict[str, Any], layers: dict[str, str], absent: dict[str, str]) -> None:
-    """The truth table: what an isolated command has, from where, and why it has the rest not."""
-    child = compose(Composition(isolated=True, **asked), PARENT, SESSION)
-    assert whence(child) == layers
-    assert {os.fsdecode(name): reason for name, reason in child.absent.items()} == absent
-
-
-INHERITED = {os.fsdecode(name): "inherited" for name in PARENT}
-BOTH = INHERITED | {"TOKEN": "session inherited", "EMPTY": "session inherited", "NEW": "session"}
-
-
-@pytest.mark.parametrize(
-    ("asked", "layers", "absent"),
+    ("asked", "message"),
     [
-        pytest.param({}, BOTH, {}, id="plain"),
+        pytest.param({"only": "A"}, f"only: {NO_STRING}", id="only, a string"),
+        pytest.param({"excluded": "A"}, f"excluded: {NO_STRING}", id="excluded, a string"),
+        pytest.param({"passed": "A"}, f"passed: {NO_STRING}", id="passed, a string"),
+        pytest.param({"bins": "/a"}, f"bins: {NO_STRING}", id="bins, a string"),
+        pytest.param({"passed": ["@nett"]}, f"passed @nett: {GROUPS}", id="an unknown group"),
+        pytest.param({"passed": ["A=s3cret"]}, "passed: name contains '='", id="a value"),
+        pytest.param({"passed": [""]}, "passed: empty name", id="pass nothing"),
+        pytest.param({"defined": {"": "s3cret"}}, "defined: empty name", id="no name"),
+        pytest.param({"defined": {"A": "s3cret\0"}}, "defined: contains a NUL character", id="NUL"),
+        pytest.param({"defined": {"A": "s3cret\udcff"}}, "defined: not valid UTF-8", id="no text"),
         pytest.param(
-            {"override": False},
-            BOTH | {"TOKEN": "inherited session", "EMPTY": "inherited session"},
-            {},
-            id="no override",
+            {"bins": ["/a:/b"]}, "bins /a:/b: a directory in PATH cannot contain ':'", id="colon"
         ),
+        pytest.param({"bins": ["a"]}, "bins: must be an absolute path", id="relative"),
+        pytest.param({"bins": [""]}, "bins: must be an absolute path", id="no directory"),
+        pytest.param({"bins": ["/a\0"]}, "bins: must be an absolute path", id="NUL in a directory"),
+        pytest.param({"as_file": {"A": ""}}, "as_file: empty name", id="a file without a name"),
+        pytest.param({"as_file": {"A": "B=C"}}, "as_file: name contains '='", id="= in a name"),
+        pytest.param({"as_file": {"": "B"}}, "as_file: empty name", id="a file of nothing"),
+        pytest.param({"as_file": {"A=s3cret": "B"}}, "as_file: name contains '='", id="= of it"),
         pytest.param(
-            {"passed": ["HTTP_*", "LD_*", "NOPE"]},
-            BOTH | {"HTTP_PROXY": "pass inherited"},
-            {"NOPE": "not set in the parent"},
-            id="pass adds nothing",
-        ),
-        pytest.param(
-            {"excluded": ["TOKEN"], "defined": {"HOME": "/"}, "bins": ["/a"]},
-            BOTH | {"TOKEN": "inherited", "HOME": "define inherited", "PATH": "bin inherited"},
-            {},
-            id="the other layers",
+            {"env_file": "yaml"},
+            f"env_file yaml: no such format, choose from {', '.join(FORMATS)}",
+            id="an unknown format",
         ),
     ],
 )
-def test_not_isolated(
-    asked: dict[str, Any], layers: dict[str, str], absent: dict[str, str]
-) -> None:
-    """The same composition on top of the whole inherited environment."""
-    child = compose(Composition(**asked), PARENT, SESSION)
-    assert whence(child) == layers
-    assert {os.fsdecode(name): reason for name, reason in child.absent.items()} == absent
-
-
-def test_values() -> None:
-    """The layer that counts gives the value: byte for byte the parent's, in UTF-8 the others."""
-    child = compose(
-        Composition(isolated=True, passed=["RAW*", "EMPTY"], defined=[("A", "1"), ("A", "ö=")]),
-        PARENT,
-        {"TOKEN": "session", "NEW": "grün"},
-    )
-    assert child.variables == {
-        b"PATH": b"/bin",
-        b"HOME": b"/home/you",
-        b"LANG": b"",
-        b"EMPTY": b"",
-        b"RAW\xff": b"\xfe",
-        b"TOKEN": b"session",
-        b"NEW": "grün".encode(),
-        b"A": "ö=".encode(),
-    }
-
-
-@pytest.mark.parametrize(
-    ("path", "bins", "expected"),
-    [
-        pytest.param({b"PATH": b"/bin:/x"}, ["/a", "/b"], b"/a:/b:/bin:/x", id="in order"),
-        pytest.param({}, ["/a", "/b"], b"/a:/b", id="no PATH"),
-        pytest.param({b"PATH": b""}, ["/a"], b"/a", id="an empty PATH"),
-        pytest.param({b"PATH": b"/\xff"}, ["/\udcfe"], b"/\xfe:/\xff", id="no text"),
-    ],
-)
-def test_path(path: dict[bytes, bytes], bins: list[str], expected: bytes) -> None:
-    """The folders come first, in their order, and the current folder does not slip in."""
-    assert compose(Composition(bins=bins), path, {}).variables == {b"PATH": expected}
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        pytest.param({"passed": ["@nett"]}, "--pass @nett: no such group", id="unknown group"),
-        pytest.param({"passed": ["A=s3cret"]}, "--pass has a name that contains '='", id="a value"),
-        pytest.param({"passed": [""]}, "--pass has an empty name", id="pass nothing"),
-        pytest.param({"defined": {"": "s3cret"}}, "--define has an empty name", id="no name"),
-        pytest.param({"defined": {"A": "s3cret\0"}}, "--define has a NUL", id="NUL"),
-        pytest.param({"bins": ["/a:/b"]}, "--bin /a:/b: PATH cannot hold", id="colon"),
-        pytest.param({"bins": ["a"]}, "absolute", id="relative"),
-        pytest.param({"bins": ["/a\0"]}, "absolute", id="NUL in a folder"),
-    ],
-)
-def test_what_makes_no_sense(asked: dict[str, Any], words: str) -> None:
-    """A composition that cannot be meant is refused when it is made, without a value."""
-    with pytest.raises(UsageError) as caught:
+def test_what_makes_no_sense(asked: dict[str, Any], message: str) -> None:
+    """A composition that cannot be meant is refused when it is made, by its field, and silently."""
+    with pytest.raises(FieldError) as caught:
         Composition(**asked)
-    assert words in str(caught.value)
+    assert str(caught.value) == message
+    assert [caught.value.field] == list(asked)
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_pattern_of_only_that_matches_nothing() -> None:
-    """It is an error of the composition too."""
-    with pytest.raises(UsageError, match="--only 'TOKEM'"):
-        compose(Composition(only=["TOKEM"]), PARENT, SESSION)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        pytest.param({"as_file": {"A": "X", "B": "X"}}, "as_file X: duplicate name", id="target"),
+        pytest.param(
+            {"as_file": [("A", "X"), ("A", "Y")]}, "as_file A: duplicate name", id="file twice"
+        ),
+        pytest.param(
+            {"as_file": [("A", "X"), ("A", "X")]}, "as_file A: duplicate name", id="same twice"
+        ),
+        pytest.param(
+            {"defined": [("A", "s3cret"), ("A", "1")]}, "defined A: duplicate name", id="defined"
+        ),
+        pytest.param(
+            {"as_file": {"A": "X"}, "defined": {"X": "s3cret"}},
+            "as_file X: also defined",
+            id="file and defined",
+        ),
+        pytest.param(
+            {"as_file": {"A": "PATH"}, "bins": ["/a"]},
+            "as_file PATH: directories are prepended to it",
+            id="file and directories",
+        ),
+    ],
+)
+def test_one_name_for_two(asked: dict[str, Any], message: str) -> None:
+    """What would set one variable twice, and so lose a value silently, is refused."""
+    with pytest.raises(FieldError) as caught:
+        Composition(**asked)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"as_file": {"NEW": "PATH"}},
+        {"as_file": {"NEW": "X"}, "bins": ["/a"], "defined": {"NEW": "1", "PATH": "/b"}},
+        {"as_file": {"TOKEN": "NEW", "NEW": "TOKEN"}},
+    ],
+    ids=str,
+)
+def test_names_that_are_set_once(asked: dict[str, Any]) -> None:
+    """The neighbours of what is refused are not: every value arrives."""
+    child = compose(Composition(**asked), PARENT, SESSION)
+    files = {variable.encode(): SESSION[n].encode() for n, variable in asked["as_file"].items()}
+    assert child.files == files
+    assert {child.layers[variable][0] for variable in files} == {"file"}
+
+
+def test_a_file_that_replaces_a_variable() -> None:
+    """A name that the session has is refused once the session is known."""
+    with pytest.raises(FieldError, match=r"^as_file TOKEN: also a variable of the session: use "):
+        compose(Composition(as_file={"NEW": "TOKEN"}), PARENT, SESSION)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"), [({"only": ["TOKEM"]}, "only"), ({"as_file": {"A": "B"}}, "as_file")]
+)
+def test_what_the_session_has_not(asked: dict[str, Any], field: str) -> None:
+    """What matches nothing in the session is an error of that field, once it is known."""
+    with pytest.raises(FieldError) as caught:
+        compose(Composition(**asked), PARENT, SESSION)
+    assert caught.value.field == field
 
 
 def test_a_session_that_is_none() -> None:
@@ -252,147 +134,93 @@ def test_a_session_that_is_none() -> None:
     assert "s3cret" not in str(caught.value)
 
 
+def test_kept_as_it_was_given() -> None:
+    """Lists, mappings and pairs are copied, so that no later change reaches the composition."""
+    given_: dict[str, Any] = {
+        "only": ["A"],
+        "excluded": ["B"],
+        "passed": ["C"],
+        "defined": {"D": "s3cret"},
+        "bins": ["/e"],
+        "as_file": {"F": "G"},
+    }
+    composition = Composition(**given_)
+    for value in given_.values():
+        value.clear()
+    assert attrs.asdict(composition, recurse=False) == {
+        "only": ("A",),
+        "excluded": ("B",),
+        "override": True,
+        "isolated": False,
+        "passed": ("C",),
+        "defined": Snapshot({"D": "s3cret"}),
+        "bins": ("/e",),
+        "as_file": {"F": "G"},
+        "env_file": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "defined", [{"A": "1"}, [("A", "1")], iter([("A", "1")]), Snapshot({"A": "1"})], ids=type
+)
+def test_definitions(defined: dict[str, str] | Iterable[tuple[str, str]] | Snapshot) -> None:
+    """They come as a mapping, as pairs, or as a snapshot."""
+    composition = Composition(defined=defined)
+    assert composition.defined == {"A": "1"}
+    assert compose(composition, {}, {}).variables == {b"A": b"1"}
+
+
+@pytest.mark.parametrize("session", [SESSION, Snapshot(SESSION)], ids=type)
+def test_sessions(session: dict[str, str] | Snapshot) -> None:
+    """A session is a mapping or a snapshot, such as fetch returns."""
+    child = compose(Composition(isolated=True, excluded=["T*"]), PARENT, session)
+    assert child.variables == {b"PATH": b"/bin", b"NEW": "grün".encode()}
+
+
 def test_silent_and_immutable() -> None:
     """Neither the composition nor its result shows a value or can be changed."""
-    composition = Composition(defined={"A": "s3cret"})
+    composition: Any = Composition(defined={"A": "s3cret"}, as_file={"C": "D"})
     child: Any = compose(composition, {b"B": b"s3cret"}, {"C": "s3cret"})
     assert repr(child) == "<ChildEnvironment, 3 variables>"
     assert "s3cret" not in f"{composition!r}{child}{child.explanation()}"
+    with pytest.raises(AttributeError):
+        composition.only = ("A",)
+    with pytest.raises(TypeError):
+        composition.as_file["A"] = "B"
     with pytest.raises(TypeError):
         child.variables[b"A"] = b""
     with pytest.raises(AttributeError):
         child.absent = {}
 
 
-def test_explanation() -> None:
-    """Sorted lines of two or three columns, each safe to show."""
-    child = compose(
-        Composition(
-            isolated=True,
-            passed=["HTTP_PROXY", "LD_PRE*", "NOPE"],
-            defined={"TOKEN": "x", "odd\t\x1b\n": "x"},
-            bins=["/a"],
-            excluded=["NEW"],
-        ),
-        PARENT,
-        SESSION,
-    )
-    assert tabbed(child.explanation()) == (
-        "EMPTY\tsession\n"
-        "HOME\tessential\n"
-        "HTTP_PROXY\tpass\n"
-        "LANG\tessential\n"
-        "LD_PRELOAD\tabsent\tcan load code, so --pass has to name it exactly\n"
-        "NEW\tabsent\texcluded by --except NEW\n"
-        "NOPE\tabsent\tnot set in the parent\n"
-        "PATH\tbin\tin front of essential\n"
-        "TOKEN\tdefine\toverrides session\n"
-        "odd\\t\\x1b\\n\tdefine\n"
-    )
-
-
-# Properties
-
-_TEXT = st.text(alphabet="AB_ö", min_size=1, max_size=3)
-_NAMES = st.one_of(
-    _TEXT, st.sampled_from([*ESSENTIALS, "LD_PRELOAD", "ENV", "HTTP_PROXY", "RAW\udcff"])
+_NAMES = st.text(alphabet="AB_ö", min_size=1, max_size=3)
+_OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "only": st.just(["TOKEN", "*"]),
+        "excluded": st.lists(_NAMES, max_size=2),
+        "override": st.booleans(),
+        "isolated": st.booleans(),
+        "passed": st.lists(st.sampled_from(["@net", "TOKEN", "R*", "NOPE"]), max_size=2),
+        "defined": st.dictionaries(_NAMES, _NAMES, max_size=2),
+        "bins": st.lists(st.just("/a"), max_size=1),
+        "as_file": st.just({"NEW": "NEW_FILE"}),
+        "env_file": st.sampled_from([None, *FORMATS]),
+    },
 )
-_PARENTS = st.dictionaries(
-    _NAMES.map(os.fsencode), st.binary(max_size=3).map(bytes.hex), max_size=8
-).map(lambda parent: {name: value.encode() for name, value in parent.items()})
-_SESSIONS = st.dictionaries(st.one_of(_TEXT, st.sampled_from(["PATH", "ENV"])), _TEXT, max_size=4)
-_ASKED = st.one_of(_TEXT, st.sampled_from(["*", "A*", "LD_*", "E?V", "ENV", "@net", "@xdg"]))
 
 
-def compositions(isolated: st.SearchStrategy[bool]) -> st.SearchStrategy[Composition]:
-    """Any composition that asks nothing of the session that it may not have."""
-    return st.builds(
-        Composition,
-        excluded=st.lists(_TEXT, max_size=2),
-        override=st.booleans(),
-        isolated=isolated,
-        passed=st.lists(_ASKED, max_size=3),
-        defined=_SESSIONS,
-        bins=st.lists(st.just("/a"), max_size=1),
+@given(_OPTIONS)
+def test_nothing_but_the_layers(asked: dict[str, Any]) -> None:
+    """A composition is composed as the same options of the command line are."""
+    child = compose(Composition(**asked), PARENT, SESSION)
+    expected = compose_layers(PARENT, SESSION, **asked)
+    for name in child.__slots__:
+        assert getattr(child, name) == getattr(expected, name)
+
+
+def test_every_option_has_its_field() -> None:
+    """The fields are the options of compose_layers, and no others."""
+    assert {field.name for field in attrs.fields(Composition)} == set(
+        compose_layers.__kwdefaults__ or ()
     )
-
-
-@given(_PARENTS, _SESSIONS)
-def test_nothing_asked_is_the_plain_run(
-    parent: dict[bytes, bytes], session: dict[str, str]
-) -> None:
-    """Without options the composition is what ``hotenv run -- COMMAND`` does without it."""
-    child = compose(Composition(), parent, session)
-    assert child.variables == overlay(parent, session.items())
-    assert not child.absent
-
-
-@given(compositions(st.booleans()), _PARENTS, _SESSIONS)
-def test_layers_keep_their_order(
-    composition: Composition, parent: dict[bytes, bytes], session: dict[str, str]
-) -> None:
-    """Each name has its layers from the top down, the value of the first, and no absence."""
-    child = compose(composition, parent, session)
-    order = ["bin", "define", "session", "pass", "essential", "inherited"]
-    if not composition.override:
-        order.append(order.pop(2))
-    assert child.layers.keys() == child.variables.keys()
-    assert not child.layers.keys() & child.absent.keys()
-    for name, layers in child.layers.items():
-        assert list(layers) == [layer for layer in order if layer in layers]
-        value = child.variables[name]
-        if layers[0] == "bin":
-            assert value.split(b":")[0] == b"/a"
-        elif layers[0] == "define":
-            assert value.decode() == composition.defined[name.decode()]
-        elif layers[0] == "session":
-            assert value.decode() == session[name.decode()]
-        else:
-            assert value == parent[name]
-
-
-@given(compositions(st.just(True)), _PARENTS, _SESSIONS)
-def test_isolation_does_not_leak(
-    composition: Composition, parent: dict[bytes, bytes], session: dict[str, str]
-) -> None:
-    """A name that nobody declared is not there, and a loader only if it was named."""
-    wanted = [name for each in composition.passed for name in GROUPS.get(each, (each,))]
-    for raw in compose(composition, parent, session).variables:
-        name = os.fsdecode(raw)
-        if name in ESSENTIALS or name in session or name in composition.defined:
-            continue
-        if name == "PATH" and composition.bins:
-            continue
-        assert raw in parent
-        assert any(fnmatchcase(name, pattern) for pattern in wanted)
-        if any(fnmatchcase(name, loader) for loader in LOADERS):
-            assert name in wanted
-
-
-# The lists
-
-
-def test_no_list_contradicts_another() -> None:
-    """No essential and no member of a group is a loader, and none of them is a pattern."""
-    named = [*ESSENTIALS, *(name for group in GROUPS.values() for name in group)]
-    assert len(set(named)) == len(named)
-    assert len(set(LOADERS)) == len(LOADERS)
-    assert [n for n in named if any(fnmatchcase(n, loader) for loader in LOADERS)] == []
-    assert [n for n in named if set(n) & set("*?[@")] == []
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV"),
-        *("BASH_FUNC_x%%", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PERL5OPT", "RUBYOPT"),
-        *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_PARAMETERS", "IFS", "PS4"),
-    ],
-)
-def test_loaders(name: str) -> None:
-    """What is known to load code is refused to every pattern, and let through by its name."""
-    parent = {name.encode(): b"x"}
-    by_pattern = compose(Composition(isolated=True, passed=["*", f"{name[:2]}*"]), parent, {})
-    assert by_pattern.variables == {}
-    by_name = compose(Composition(isolated=True, passed=[name]), parent, {})
-    assert by_name.variables == parent

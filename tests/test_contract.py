@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotenv.errors import InputError
-from hotenv.intake.bindings import read_bindings
-from hotenv.intake.contract import Contents, questions, resolve
-from hotenv.intake.envtext import parse_dotenv, survey
+from hotenv.intake import parsing
+from hotenv.intake.contract import Contents, Text, questions, resolve
+from hotenv.intake.formats import read_bindings
+from hotenv.intake.listing import to_json, to_rows
+from hotenv.intake.parsing import Input
 from hotenv.intake.rules import Rules
-from hotenv.intake.surveyreport import as_json, as_rows
 
-ENVIRON = {"HOST": "from the host", "BOTH": "from the host", "EMPTY": ""}
+ENVIRON = {"OUTER": "from outside", "BOTH": "from outside", "EMPTY": ""}
 ASKING = Rules(prompt=True)
 
 
@@ -28,12 +29,22 @@ def parse(text: str, answers: Mapping[str, str], rules: Rules = ASKING) -> dict[
         assert list(asked) == list(answers)
         return answers
 
-    return dict(parse_dotenv(text.encode(), ENVIRON, rules, ask).snapshot)
+    return dict(parsing.parse([typed(text)], ENVIRON, rules, ask).snapshot)
+
+
+def typed(text: str) -> Input:
+    """What standard input gives."""
+    return Input("standard input", "dotenv", text.encode())
+
+
+def bound(text: str) -> list[Text]:
+    """The same, read."""
+    return [Text("standard input", read_bindings(text.encode(), "dotenv"))]
 
 
 def look(text: str, rules: Rules = ASKING) -> Contents:
     """What --check sees in ``text``."""
-    return survey(text.encode(), ENVIRON, rules)
+    return parsing.survey([typed(text)], ENVIRON, rules)
 
 
 @pytest.mark.parametrize(
@@ -44,20 +55,19 @@ def look(text: str, rules: Rules = ASKING) -> Contents:
         pytest.param("A= ?x # comment", {"A": "x"}, id="comment"),
         pytest.param("A=x?\nB=a?b\nC=${NO:-?}\nD=${BOTH}?", {}, id="not at the beginning"),
         pytest.param("A=?one\nB=?\nA=?two", {"A": "two", "B": ""}, id="the last one counts"),
-        pytest.param("A=?${HOST}", {"A": "${HOST}"}, id="a question is not expanded"),
+        pytest.param("A=?${OUTER}", {"A": "${OUTER}"}, id="a question is not expanded"),
         pytest.param("two words\nA", {}, id="no values"),
     ],
 )
 def test_questions(text: str, asked: dict[str, str]) -> None:
     """A value that begins with a question mark is a question, with --prompt only."""
-    bindings = read_bindings(text.encode())
-    assert questions(bindings, ASKING) == asked
-    assert questions(bindings, Rules()) == {}
+    assert questions(bound(text), ASKING) == asked
+    assert questions(bound(text), Rules()) == {}
 
 
 def test_without_prompt_a_question_mark_is_a_value() -> None:
     """Nothing changes for those who do not ask for it."""
-    assert parse("A=?\nB=?x${HOST}", {}, Rules()) == {"A": "?", "B": "?xfrom the host"}
+    assert parse("A=?\nB=?x${OUTER}", {}, Rules()) == {"A": "?", "B": "?xfrom outside"}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +91,7 @@ def test_answers_before_the_environment() -> None:
 
 
 _ANSWERS = st.lists(
-    st.sampled_from(["${", "}", "A", "Q", "HOST", "?", ":-", "'", '"', "#", "\\n", " ", "=", "x"]),
+    st.sampled_from(["${", "}", "A", "Q", "OUTER", "?", ":-", "'", '"', "#", "\\n", " ", "=", "x"]),
     max_size=12,
 ).map("".join) | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
@@ -94,38 +104,48 @@ def test_answers_are_never_expanded(one: str, two: str, strict: bool) -> None:
     assert variables == {"B": f"<{two}>", "Q": one, "R": two, "A": one, "C": one + one}
 
 
-_LINES = ["A=1", "A=?", "B=${A}", "B=${NO}", "C=?x", "C", "D E", "D=\0", "E=${HOST}${C:-y}", "# A"]
+_LINES = [
+    "A=1",
+    "A=?",
+    "B=${A}",
+    "B=${NO}",
+    "C=?x",
+    "C",
+    "D E",
+    "'D='=1",
+    "E=${OUTER}${C:-y}",
+    "# A",
+]
 
 
 @given(st.lists(st.sampled_from(_LINES), max_size=8).map("\n".join), _ANSWERS, st.booleans())
 def test_problems_depend_on_no_answer(text: str, answer: str, strict: bool) -> None:
-    """What is wrong is known before anybody is asked."""
+    """What is wrong is known before any question is asked."""
     rules = Rules(prompt=True, strict=strict)
-    bindings = read_bindings(text.encode())
-    answers = dict.fromkeys(questions(bindings, rules), answer)
-    answered = resolve(bindings, ENVIRON, answers, rules)
+    answers = dict.fromkeys(questions(bound(text), rules), answer)
+    answered = resolve(bound(text), ENVIRON, answers, rules)
     assert answered.problems == look(text, rules).problems
     assert answered.origins == look(text, rules).origins
 
 
 @pytest.mark.parametrize("text", ["Q=?\ntwo words", "Q=?\nA=\0", "Q=?\n'A=B'=?"])
-def test_nobody_is_asked_in_vain(text: str) -> None:
+def test_no_question_is_asked_in_vain(text: str) -> None:
     """A text that is refused anyway asks nothing."""
 
     def ask(asked: Mapping[str, str]) -> Mapping[str, str]:
         raise AssertionError(asked)
 
     with pytest.raises(InputError):
-        parse_dotenv(text.encode(), ENVIRON, ASKING, ask)
+        parsing.parse([typed(text)], ENVIRON, ASKING, ask)
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param("A=${NO}", "line 1 refers to a variable that is set nowhere", id="nowhere"),
-        pytest.param("A=1\n\nA=2", "line 3 gives a name that line 1 gives", id="twice"),
-        pytest.param("A=1\nB", "line 2 has a name without '=' and sets nothing", id="no value"),
-        pytest.param("# A=1", "there are no variables in it", id="nothing"),
+        pytest.param("A=${NO}", "line 1: reference to an unset variable", id="unset"),
+        pytest.param("A=1\n\nA=2", "line 3: duplicate name, already set on line 1", id="twice"),
+        pytest.param("A=1\nB", "line 2: name without '=' sets nothing", id="no value"),
+        pytest.param("# A=1", "no variables found", id="nothing"),
     ],
 )
 def test_strict(text: str, problem: str) -> None:
@@ -133,7 +153,7 @@ def test_strict(text: str, problem: str) -> None:
     with pytest.raises(InputError, match=f"^standard input: {re.escape(problem)}$"):
         parse(text, {}, Rules(strict=True))
     contents = look(text, Rules())
-    assert "gives" in problem or contents.warnings == (problem,)
+    assert "duplicate" in problem or contents.warnings == (f"standard input: {problem}",)
     contents.refuse_errors()
 
 
@@ -142,14 +162,14 @@ def test_strict_lists_everything() -> None:
     text = "".join(f"A{n}=${{NO}}\n" for n in range(25)) + "B=1\nB=2\nC\n"
     with pytest.raises(InputError) as caught:
         parse(text, {}, Rules(strict=True))
-    lines = [int(n) for n in re.findall(r"(?:: |; )line (\d+)", str(caught.value))]
+    lines = [int(n) for n in re.findall(r"(?:: |; )line (\d+):", str(caught.value))]
     assert lines == [*range(1, 26), 27, 28]
 
 
 def test_strict_lets_a_good_contract_through() -> None:
     """Questions, defaults and references that are found are no problem."""
-    text = "A=${Q}\nQ=?\nB=${HOST}${EMPTY}\nC=${NO:-x}"
-    expected = {"A": "a", "Q": "a", "B": "from the host", "C": "x"}
+    text = "A=${Q}\nQ=?\nB=${OUTER}${EMPTY}\nC=${NO:-x}"
+    expected = {"A": "a", "Q": "a", "B": "from outside", "C": "x"}
     assert parse(text, {"Q": "a"}, Rules(prompt=True, strict=True)) == expected
 
 
@@ -159,16 +179,16 @@ def test_strict_lets_a_good_contract_through() -> None:
         ("X=v4lue", "literal"),
         ("X=", "literal"),
         ("X=?Why", "question"),
-        ("X=${HOST}", "host"),
-        ("X=http://${HOST}/", "host"),
-        ("X=${EMPTY:-d}", "host"),
+        ("X=${OUTER}", "environment"),
+        ("X=http://${OUTER}/", "environment"),
+        ("X=${EMPTY:-d}", "environment"),
         ("X=${NO:-d}", "default"),
-        ("X=${NO}", "nowhere"),
-        ("X=${HOST}${Q}${NO:-d}", "default+host+question"),
+        ("X=${NO}", "unset"),
+        ("X=${OUTER}${Q}${NO:-d}", "default+environment+question"),
         ("X=${L}", "literal"),
         ("X=${R}", "question"),
-        ("X=${X}", "nowhere"),
-        ("X=${N:-d}", "nowhere"),
+        ("X=${X}", "unset"),
+        ("X=${N:-d}", "unset"),
     ],
 )
 def test_source(line: str, source: str) -> None:
@@ -179,32 +199,43 @@ def test_source(line: str, source: str) -> None:
 
 def test_source_without_prompt_and_interpolation() -> None:
     """What is not looked at is a literal."""
-    contents = look("A=?\nB=${HOST}", Rules(interpolate=False))
+    contents = look("A=?\nB=${OUTER}", Rules(interpolate=False))
     assert [origin.source for origin in contents.origins] == ["literal", "literal"]
 
 
 def test_table() -> None:
     """A row for each variable, with the line that counts, in the order of the text."""
-    rows = as_rows(look("A=secret\nLONG_NAME=?\nA=${HOST}\nN\n'B\x1b'=1"))
-    assert rows == [("LONG_NAME", "question", "2"), ("A", "host", "3"), ("B\x1b", "literal", "5")]
-    assert as_rows(look("")) == []
+    rows = to_rows(look("A=secret\nLONG_NAME=?\nA=${OUTER}\nN\n'B\x1b'=1"))
+    assert rows == [
+        ("LONG_NAME", "question", "2", "standard input"),
+        ("A", "environment", "3", "standard input"),
+        ("B\x1b", "literal", "5", "standard input"),
+    ]
+    assert to_rows(look("")) == []
 
 
 def test_json() -> None:
     """Each variable, and each problem: of a variable, of a line, or of the whole."""
-    entries = json.loads(as_json(look("A=1\nB\nA=${NO}", Rules(strict=True))))
-    nowhere, twice = "refers to a variable that is set nowhere", "gives a name that line 1 gives"
+    entries = json.loads(to_json(look("A=1\nB\nA=${NO}", Rules(strict=True))))
+    unset, twice = "reference to an unset variable", "duplicate name, already set on line 1"
     assert entries == [
-        {"name": "A", "source": "nowhere", "line": 3, "problems": [twice, nowhere]},
+        {
+            "name": "A",
+            "source": "unset",
+            "line": 3,
+            "input": "standard input",
+            "problems": [twice, unset],
+        },
         {
             "name": None,
             "source": None,
             "line": 2,
-            "problems": ["has a name without '=' and sets nothing"],
+            "input": "standard input",
+            "problems": ["name without '=' sets nothing"],
         },
     ]
-    (whole,) = json.loads(as_json(look("")))
-    assert (whole["line"], whole["problems"]) == (None, ["there are no variables in it"])
+    (whole,) = json.loads(to_json(look("")))
+    assert (whole["line"], whole["problems"]) == (None, ["no variables found"])
 
 
 @pytest.mark.parametrize(
@@ -218,14 +249,14 @@ def test_a_broken_text_shows_no_names(text: str) -> None:
     """Pieces of a key that is not quoted look like names."""
     contents = look(text)
     assert contents.origins == ()
-    assert "Sk" not in str(as_rows(contents)) + as_json(contents) + repr(contents)
+    assert "Sk" not in str(to_rows(contents)) + to_json(contents) + repr(contents)
 
 
 @given(st.lists(st.sampled_from(_LINES), max_size=8), st.booleans(), st.booleans())
 def test_reports_show_no_value(lines: list[str], strict: bool, prompt: bool) -> None:
-    """Neither table nor JSON has a value, a default, or what the host has."""
-    text = "\n".join([*lines, "F=s3cret", "G=${NO:-s3cret}", "H=${HOST}", "I=?s3cret"])
+    """Neither table nor JSON has a value, a default, or what the environment has."""
+    text = "\n".join([*lines, "F=s3cret", "G=${NO:-s3cret}", "H=${OUTER}", "I=?s3cret"])
     contents = look(text, Rules(strict=strict, prompt=prompt))
-    shown = str(as_rows(contents)) + as_json(contents) + repr(contents)
+    shown = str(to_rows(contents)) + to_json(contents) + repr(contents)
     assert "s3cret" not in shown
-    assert ENVIRON["HOST"] not in shown
+    assert ENVIRON["OUTER"] not in shown

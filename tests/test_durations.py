@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv.durations import DEFAULT_TIMEOUT, format_duration, parse_duration
+from hotenv.durations import (
+    DEFAULT_TIMEOUT,
+    format_duration,
+    format_whole_seconds,
+    parse_duration,
+)
 from hotenv.errors import UsageError
 
 
@@ -43,8 +50,38 @@ def test_durations(text: str, seconds: float) -> None:
 )
 def test_no_durations(text: str) -> None:
     """Anything else is an error of usage, and so is a duration that is not finite and positive."""
-    with pytest.raises(UsageError, match="is no duration"):
+    with pytest.raises(UsageError) as caught:
         parse_duration(text)
+    shown = text if len(text) <= 30 else f"{text[:30]}..."
+    assert str(caught.value) == (
+        f"invalid duration '{shown}': must be greater than zero, such as 90, 90s, 5m or 1h30m"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "9" * 5000 + "s", "0." + "0" * 5000 + "1", "x" * 5000]
+)
+def test_absurd_length(text: str) -> None:
+    """A text far too long to be a duration is refused without the whole of it."""
+    with pytest.raises(UsageError) as caught:
+        parse_duration(text)
+    assert text[:30] in str(caught.value)
+    assert len(str(caught.value)) < 150
+
+
+@pytest.mark.parametrize(("length", "shown"), [(30, "x" * 30), (31, "x" * 30 + "...")])
+def test_shown_as_far_as_it_is_short(length: int, shown: str) -> None:
+    """A text of 30 characters is shown whole, and of a longer one the first 30."""
+    with pytest.raises(UsageError, match=f"^invalid duration '{re.escape(shown)}': "):
+        parse_duration("x" * length)
+
+
+def test_longest() -> None:
+    """Every number of seconds that means something is short enough, with a fraction too."""
+    assert parse_duration("9" * 20 + "." + "9" * 19) == pytest.approx(1e20)
+    assert parse_duration("0" * 39 + "1") == 1
+    with pytest.raises(UsageError):
+        parse_duration("0" * 40 + "1")
 
 
 def test_default() -> None:
@@ -69,6 +106,15 @@ def test_default() -> None:
 def test_format(seconds: float, text: str) -> None:
     """A duration is shown in the fewest words, to the millisecond."""
     assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0s"), (0.999, "0s"), (59.9999, "59s"), (300.0, "5m"), (61.5, "1m1s")],
+)
+def test_format_whole_seconds(seconds: float, text: str) -> None:
+    """A remaining time is never shown longer than it is."""
+    assert format_whole_seconds(seconds) == text
 
 
 @given(st.integers(min_value=1, max_value=10**12))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hotenv.errors import SystemFailureError
-from hotenv.handover import memfile
+from hotenv.handover import files
 from processes import HOTENV, LIMIT, hotenv, said, serving, wait_until
 
 PYTHON = sys.executable
@@ -26,12 +26,12 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def session(folder: Path) -> Iterator[Path]:
+def session(directory: Path) -> Iterator[Path]:
     """A session with a value that no line-based format takes, and one too large for execve."""
     quoted = VALUE.replace("\\", "\\\\").replace("'", "\\'")
     text = f"KEY='{quoted}'\nBIG={BIG}\nUSER_ID=7\n".encode()
-    with serving(folder, text, "-q", "--no-interpolate"):
-        yield folder
+    with serving(directory, text, "-q", "--no-interpolate"):
+        yield directory
 
 
 _CHECKS = """
@@ -132,7 +132,9 @@ def test_misspelt_name(session: Path) -> None:
     """A name that the session does not have must not start the command."""
     result = hotenv("run", "--as-file", "KYE", "--", "echo", "ran", cwd=session)
     assert result.returncode == 2
-    assert "KYE" in said(result)
+    assert said(result) == (
+        "hotenv: --as-file KYE: no such variable in the session (after --only and --except)"
+    )
 
 
 def test_what_the_format_cannot_hold(session: Path) -> None:
@@ -147,7 +149,7 @@ def test_explained(session: Path) -> None:
     result = hotenv("run", "--isolated", "--as-file", "KEY", "--explain", "--", "true", cwd=session)
     lines = result.stdout.decode().splitlines()
     assert "KEY_FILE\\tfile".replace("\\t", "\t") in lines
-    assert "KEY\tabsent\tin the file that KEY_FILE names" in lines
+    assert "KEY\tabsent\tin the file named by KEY_FILE" in lines
 
 
 def test_one_more_descriptor_and_no_other(session: Path) -> None:
@@ -184,14 +186,14 @@ def test_gone_with_the_command(session: Path) -> None:
 def test_without_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is none it is an error, and never a file on disk."""
     monkeypatch.delattr(os, "memfd_create")
-    with pytest.raises(SystemFailureError, match="no files in memory"):
-        memfile.memory_file(b"x")
+    with pytest.raises(SystemFailureError, match=r"^in-memory files are not supported"):
+        files.memory_file(b"x")
 
 
 def test_empty_and_large_content() -> None:
     """Every size."""
     for content in (b"", b"x" * 1_000_000):
-        path = memfile.memory_file(content)
+        path = files.memory_file(content)
         assert Path(path).read_bytes() == content
         os.close(int(Path(path).name))
 

@@ -1,10 +1,11 @@
-"""Bytes that nobody would send on purpose, to everything that reads bytes of somebody else."""
+"""Bytes that no program sends on purpose, to everything that reads what another one wrote."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 from datetime import datetime
 
 import pytest
@@ -13,13 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from fakes import MemoryListener, receive_all
+from fakes import MemoryListener, awake, receive_all
 from hotenv.errors import ArtifactError, InputError, SystemFailureError, UnreachableError
 from hotenv.exchange import protocol
-from hotenv.exchange.answer import GONE, conclude
-from hotenv.intake.envtext import parse_dotenv
+from hotenv.exchange.answer import conclude
+from hotenv.intake import parsing
+from hotenv.intake.parsing import Input
 from hotenv.intake.rules import Rules
-from hotenv.serving.requestlog import request_line
+from hotenv.serving.events import Event, Outcome
+from hotenv.serving.log import request_line
 from hotenv.serving.server import hold
 from hotenv.serving.watchdog import Watchdog
 from hotenv.session.marker import SOCKET_PATH_LIMIT, Marker, parse_marker
@@ -111,14 +114,11 @@ def is_request(line: bytes) -> bool:
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.tuples(REQUESTS, CUTS, st.booleans()), min_size=1, max_size=5))
 def test_requests(clients: list[tuple[bytes, list[int], bool]]) -> None:
-    """One line for an answer or none, never INTERNAL; everybody else is served, before and after.
+    """One line for an answer or none, never INTERNAL; other clients are served, before and after.
 
     A client ends its side of the connection after what it sends, or waits.
     """
-    log: list[str] = []
-
-    def on_request(request: protocol.Request) -> None:
-        log.append(request_line(datetime.min, request, verbose=True))
+    events: list[Event] = []
 
     async def ask(listener: MemoryListener, sent: list[bytes], *, ends: bool) -> bytes:
         stream = listener.connect()
@@ -133,11 +133,17 @@ def test_requests(clients: list[tuple[bytes, list[int], bool]]) -> None:
 
     async def main() -> None:
         listener = MemoryListener()
-        stop, signals = trio.open_memory_channel[int](1)
+        signal_came = trio.Event()
         async with trio.open_nursery() as nursery:
-            watchdog = Watchdog(10_000)
+            watchdog = Watchdog(10_000, asleep=awake)
             nursery.start_soon(
-                lambda: hold(listener, RESPONSE, watchdog, signals=signals, on_request=on_request)
+                lambda: hold(
+                    listener,
+                    RESPONSE,
+                    watchdog,
+                    wait_for_signal=signal_came.wait,
+                    on_event=events.append,
+                )
             )
             for request, cuts, ends in clients:
                 answer = await ask(listener, pieces(request, cuts), ends=ends)
@@ -150,11 +156,16 @@ def test_requests(clients: list[tuple[bytes, list[int], bool]]) -> None:
                 else:
                     assert answer == b""
             assert await ask(listener, [DUMP], ends=False) == RESPONSE
-            stop.send_nowait(15)
+            signal_came.set()
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
-    assert len(log) == sum(is_request(request) for request, _, _ in clients) + 1
+    answered = [event.answered for event in events if event.answered is not None]
+    assert len(answered) == sum(is_request(request) for request, _, _ in clients) + 1
+    log = [request_line(datetime.min, request, verbose=True) for request in answered]
     assert all(line.isprintable() for line in log)
+    others = [event for event in events if event.answered is None]
+    assert {event.outcome for event in others} <= {Outcome.REJECTED}
+    assert all(event.request is None for event in others)
 
 
 RESPONSES = st.one_of(
@@ -177,7 +188,7 @@ def test_responses(response: bytes, cuts: list[int]) -> None:
     try:
         for piece in pieces(response, cuts):
             reader.feed(piece)
-        variables = conclude(Marker("/x/.hotenv", "/x.sock", 0), reader, GONE)
+        variables = conclude(Marker("/x/.hotenv", "/x.sock", 0), reader, None)
     except UnreachableError:
         assert response == b""
     except (ArtifactError, SystemFailureError):
@@ -218,14 +229,16 @@ TEXTS = st.binary() | st.lists(st.sampled_from(TOKENS)).map(lambda words: "".joi
 def test_dotenv_text(text: bytes, environ: dict[str, str], interpolate: bool) -> None:
     """A snapshot, or an InputError that quotes nothing; and what there is to warn of, in words."""
     try:
-        contents = parse_dotenv(text, environ, Rules(interpolate=interpolate), lambda asked: asked)
+        inputs = [Input("standard input", "dotenv", text)]
+        rules = Rules(interpolate=interpolate)
+        contents = parsing.parse(inputs, environ, rules, lambda asked: asked)
     except InputError as error:
         words = str(error)
         assert words.isascii()
-        assert words.startswith("standard input: line ")
+        assert re.match("standard input: (line |this is (JSON|UTF-16): )", words)
         return
     assert all(warning.isprintable() for warning in contents.warnings)
-    answer = protocol.encode_response(contents.snapshot)
+    answer = protocol.encode_response(dict(contents.snapshot))
     assert protocol.decode_response(answer[:-1]) == dict(contents.snapshot)
 
 

@@ -33,31 +33,31 @@ PARENT = {
 
 
 @pytest.fixture
-def session(folder: Path) -> Iterator[Path]:
-    """A folder with a session."""
-    with serving(folder, b"TOKEN=s3cret\nSHADOWED=session\nBLANK=session\n", "-q"):
-        yield folder
+def session(directory: Path) -> Iterator[Path]:
+    """A directory with a session."""
+    with serving(directory, b"TOKEN=s3cret\nSHADOWED=session\nBLANK=session\n", "-q"):
+        yield directory
 
 
 def run(
-    folder: Path, *args: str | bytes, **more: str | bytes
+    directory: Path, *args: str | bytes, **more: str | bytes
 ) -> subprocess.CompletedProcess[bytes]:
     """``hotenv run`` with ``args``, on top of PARENT and ``more``."""
     parent = {os.fsencode(n): os.fsencode(v) for n, v in (PARENT | more).items()}
     return subprocess.run(
-        [*HOTENV, "run", *args], cwd=folder, env=parent, capture_output=True, timeout=LIMIT
+        [*HOTENV, "run", *args], cwd=directory, env=parent, capture_output=True, timeout=LIMIT
     )
 
 
 def environment(
-    folder: Path, *options: str, parent: dict[bytes, bytes] | None = None
+    directory: Path, *options: str, parent: dict[bytes, bytes] | None = None
 ) -> dict[bytes, bytes]:
     """What a command has under ``hotenv run`` with ``options``."""
     cat = shutil.which("cat") or "cat"  # also with another PATH
     result = subprocess.run(
         # Not the script: where its path has a space, it is a shell that starts Python.
         [sys.executable, "-m", "hotenv", "run", *options, "--", cat, "/proc/self/environ"],
-        cwd=folder,
+        cwd=directory,
         env={os.fsencode(n): os.fsencode(v) for n, v in PARENT.items()} | (parent or {}),
         capture_output=True,
         timeout=LIMIT,
@@ -80,7 +80,7 @@ def test_isolated(session: Path) -> None:
 
 
 def test_all_layers(session: Path) -> None:
-    """Each layer over the one below, folders made absolute and in front of PATH, in order."""
+    """Each layer over the one below, directories made absolute and in front of PATH, in order."""
     options = ["--isolated", "--pass", "@net", "--pass", "NOPE", "--define", "SHADOWED=mine"]
     options += ["--define", "PATH=/defined", "--bin", "b", "--bin", "/a", "--except", "BLANK"]
     assert environment(session, *options) == {
@@ -122,15 +122,36 @@ def test_misspelt_name_runs_nothing(session: Path) -> None:
     for command in (["run", "--only", "TOKEM", "--", "touch", "ran"], ["dump", "--only", "TOKEM"]):
         result = hotenv(*command, cwd=session)
         assert result.returncode == 2
-        assert "--only 'TOKEM'" in said(result)
+        assert said(result) == "hotenv: --only 'TOKEM': no matching variable in the session"
     assert not (session / "ran").exists()
 
 
-def test_usage_errors_come_before_the_session(folder: Path) -> None:
-    """What cannot be meant is exit code 2, with a session or without."""
-    for option in (["--pass", "@x"], ["--define", "A"], ["--define", "=A"], ["--bin", "a:b"]):
-        assert hotenv("run", *option, "--", "true", cwd=folder).returncode == 2
-    assert hotenv("run", "--isolated", "--", "true", cwd=folder).returncode == 3
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--pass", "@x"], "--pass @x: no such group, choose from @net, @tls, @ssh-agent, @xdg"),
+        (["--pass", "A=1"], "--pass: name contains '='"),
+        (["--define", "A"], "--define must be NAME=VALUE"),
+        (["--define", "=A"], "--define: empty name"),
+        (["--bin", "a:b"], "--bin {}/a:b: a directory in PATH cannot contain ':'"),
+        (["--bin", ""], "--bin must not be empty"),
+        (["--as-file", "A=B=C"], "--as-file: name contains '='"),
+        (["--env-file", "json"], "--env-file: requires exactly one {{}} in the command: put it "),
+    ],
+    ids=str,
+)
+def test_usage_errors_come_before_the_session(
+    directory: Path, options: list[str], problem: str
+) -> None:
+    """What cannot be meant is exit code 2, with a session or without, and names the option."""
+    result = hotenv("run", *options, "--", "true", cwd=directory)
+    assert result.returncode == 2
+    assert said(result).startswith(f"hotenv: {problem.format(directory)}")
+
+
+def test_right_usage_without_a_session(directory: Path) -> None:
+    """Then that is the error."""
+    assert hotenv("run", "--isolated", "--", "true", cwd=directory).returncode == 3
 
 
 @pytest.mark.parametrize("options", [["--only", "TOKEN"], ["--only", "TOKEN", "--"]])
@@ -149,19 +170,19 @@ def test_explain(session: Path) -> None:
     assert result.stdout == (
         b"BLANK\tabsent\texcluded by --except BLANK\n"
         b"LANG\tessential\n"
-        b"LD_DEBUG_OUTPUT\tabsent\tcan load code, so --pass has to name it exactly\n"
-        b"NOPE\tabsent\tnot set in the parent\n"
-        b"PATH\tbin\tin front of essential\n"
+        b"LD_DEBUG_OUTPUT\tabsent\tcan load code: name it exactly in --pass\n"
+        b"NOPE\tabsent\tnot set in the environment\n"
+        b"PATH\tbin\tprepended to essential\n"
         b"SHADOWED\tsession\n"
         b"TOKEN\tsession\n"
     )
     assert not (session / "ran").exists()
 
 
-def test_explain_is_logged_as_what_it_is(folder: Path) -> None:
+def test_explain_is_logged_as_what_it_is(directory: Path) -> None:
     """No command gets the variables, so the server is asked as dump does."""
-    with serving(folder) as server:
-        assert hotenv("run", "--explain", "--", "nothing", cwd=folder).returncode == 0
+    with serving(directory) as server:
+        assert hotenv("run", "--explain", "--", "nothing", cwd=directory).returncode == 0
         assert server.stderr is not None
         assert b"serving" in server.stderr.readline()
         assert server.stderr.readline().endswith(b" dump -\n")
@@ -280,7 +301,7 @@ def proxy() -> Iterator[tuple[str, list[str]]]:
 def test_pip_behind_a_proxy(session: Path) -> None:
     """An isolated pip installs through the proxy of @net, and sees none of the parent's settings.
 
-    The index has a name that nobody can look up: what comes, comes through the proxy.
+    The index has a name that cannot be looked up: what comes, comes through the proxy.
     """
     options = ["--isolated", "--pass", "@net", "--define", f"PIP_CONFIG_FILE={os.devnull}"]
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]

@@ -16,7 +16,19 @@ from pathlib import Path
 import pytest
 
 from fakes import claim
-from processes import HOTENV, LIMIT, finish, hotenv, is_clean, said, serving, wait_until
+from hotenv.serving import server as server_module
+from processes import (
+    HOTENV,
+    LIMIT,
+    finish,
+    hotenv,
+    is_clean,
+    said,
+    serving,
+    socket_path,
+    wait_until,
+    with_limits,
+)
 
 DUMP = b'{"command":"dump"}\n'
 CROWD = 1000
@@ -39,7 +51,7 @@ os.execvp(command[0], command)
 
 
 def limited(descriptors: int, inherited: int = 0) -> list[str]:
-    """The command with so many descriptors at most, of which some are taken from the start."""
+    """The command with a limit of descriptors, of which some are taken from the start."""
     return [sys.executable, "-c", LIMITED, str(descriptors), str(inherited), *HOTENV]
 
 
@@ -57,9 +69,9 @@ def descriptors() -> Iterator[None]:
 class Server:
     """A server, its socket, and what it has to answer."""
 
-    def __init__(self, process: subprocess.Popen[bytes], marker: Path, value: bytes) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], directory: Path, value: bytes) -> None:
         self.process = process
-        self.path = marker.read_text().strip().removeprefix("socket=")
+        self.path = str(socket_path(directory))
         self.response = b'{"env":{"A":"%b"}}\n' % value
 
     def connect(self, request: bytes = b"") -> socket.socket:
@@ -97,7 +109,7 @@ def received(client: socket.socket) -> bytes:
 
 @contextmanager
 def unharmed(
-    folder: Path,
+    directory: Path,
     runtime: Path,
     *,
     size: int = 1,
@@ -109,14 +121,14 @@ def unharmed(
     Its variable has ``size`` bytes, and it has a warning to say. ``ended``: the block ends it.
     """
     value = b"x" * size
-    words = folder / "words"
+    words = directory / "words"
     with (
         words.open("wb") as file,
         serving(
-            folder, b"A=" + value + b"\nB\n", "-v", stderr=file.fileno(), command=command
+            directory, b"A=" + value + b"\nB\n", "-v", stderr=file.fileno(), command=command
         ) as process,
     ):
-        server = Server(process, folder / ".hotenv", value)
+        server = Server(process, directory, value)
         yield server
         if not ended:
             assert server.ask() == server.response
@@ -124,7 +136,7 @@ def unharmed(
             process.terminate()
         assert finish(process)[0] == 0
     assert "Traceback" not in words.read_text()
-    assert is_clean(folder, runtime)
+    assert is_clean(directory, runtime)
 
 
 # Crowds
@@ -138,7 +150,7 @@ def crowd(server: Server) -> None:
 
 
 def silent(server: Server) -> None:
-    """Many that never speak, or not to the end; somebody else is answered meanwhile."""
+    """Many that never speak, or not to the end; another client is answered meanwhile."""
     with ExitStack() as stack:
         for number in range(SILENT):
             stack.enter_context(server.connect(DUMP[: number % 3]))
@@ -176,10 +188,10 @@ def garbage(server: Server) -> None:
     ],
 )
 def test_misuse(
-    folder: Path, runtime: Path, misuse: Callable[[Server], None], command: list[str]
+    directory: Path, runtime: Path, misuse: Callable[[Server], None], command: list[str]
 ) -> None:
-    """Everybody else is served; its memory is the same after the second time as after the first."""
-    with unharmed(folder, runtime, command=command) as server:
+    """All other clients are served; its memory is the same the second time as the first."""
+    with unharmed(directory, runtime, command=command) as server:
         misuse(server)
         wait_until(lambda: not server.connections(), "the end of all connections")
         before = server.size()
@@ -187,15 +199,17 @@ def test_misuse(
         wait_until(lambda: server.size() < before + SLACK, "the memory to come back")
 
 
-def test_slow_clients(folder: Path, runtime: Path) -> None:
-    """A byte a second, none at all, none taken: all are dropped in time, and nobody waits."""
-    with unharmed(folder, runtime, size=2 * MEBI) as server:
+def test_slow_clients(directory: Path, runtime: Path) -> None:
+    """A byte now and then, none at all, none taken: all are dropped, and no client waits."""
+    assert server_module.EXCHANGE_TIMEOUT == 5
+    command = with_limits({"hotenv.serving.server.EXCHANGE_TIMEOUT": 2})
+    with unharmed(directory, runtime, size=2 * MEBI, command=command) as server:
         quiet = [server.connect() for _ in range(SILENT)]
         deaf = server.connect(DUMP)
         slow = server.connect(DUMP[:1])
         for byte in DUMP[1:]:
             assert server.ask() == server.response
-            if select.select([slow], [], [], 1)[0]:
+            if select.select([slow], [], [], 0.3)[0]:
                 break  # it was dropped
             slow.send(bytes([byte]))
         assert received(slow) == b""
@@ -206,16 +220,17 @@ def test_slow_clients(folder: Path, runtime: Path) -> None:
         assert len(answer) < len(server.response)
 
 
-def test_large_answers_and_few_places(folder: Path, runtime: Path) -> None:
+def test_large_answers_and_few_places(directory: Path, runtime: Path) -> None:
     """Clients that are slow to read fill all places: who has sent a request is not dropped."""
-    with unharmed(folder, runtime, size=MEBI, command=limited(64)) as server:
+    with unharmed(directory, runtime, size=MEBI, command=limited(64)) as server:
         for client in [server.connect(DUMP) for _ in range(100)]:
             assert received(client) == server.response
 
 
-def test_signal_in_a_crowd(folder: Path, runtime: Path) -> None:
+def test_signal_in_a_crowd(directory: Path, runtime: Path) -> None:
     """Each has its whole answer or none; the silent ones do not keep it up."""
-    with unharmed(folder, runtime, ended=True) as server:
+    command = with_limits({"hotenv.serving.server.GRACE_PERIOD": 0.5})
+    with unharmed(directory, runtime, ended=True, command=command) as server:
         clients = [server.connect(DUMP) for _ in range(SILENT)]
         quiet = [server.connect() for _ in range(SILENT)]
         server.process.terminate()
@@ -226,29 +241,30 @@ def test_signal_in_a_crowd(folder: Path, runtime: Path) -> None:
 # What the system does
 
 
-def test_more_descriptors_in_use_than_expected(folder: Path, runtime: Path) -> None:
-    """Whoever started it left many open, so that there are fewer than places: it goes on."""
-    with unharmed(folder, runtime, command=limited(64, inherited=40)) as server:
+def test_more_descriptors_in_use_than_expected(directory: Path, runtime: Path) -> None:
+    """Its parent left many open, so that there are fewer than its capacity: it goes on."""
+    with unharmed(directory, runtime, command=limited(64, inherited=40)) as server:
         silent(server)
         crowd(server)
 
 
 @pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
-def test_nowhere_to_write(folder: Path, runtime: Path, stderr: str) -> None:
+def test_nowhere_to_write(directory: Path, runtime: Path, stderr: str) -> None:
     """No log and no warnings, and nothing else is different; nor are other exit codes."""
     command = ["sh", "-c", f'exec "$@" {stderr}', "sh", *HOTENV]
-    with unharmed(folder, runtime, command=command) as server:
+    with unharmed(directory, runtime, command=command) as server:
         for _ in range(50):
             assert server.ask() == server.response
-        assert subprocess.run([*command, "serve"], cwd=folder, timeout=LIMIT).returncode == 10
+        assert subprocess.run([*command, "serve"], cwd=directory, timeout=LIMIT).returncode == 10
 
 
-def test_folder_removed(folder: Path, runtime: Path) -> None:
-    """Who is connected is answered; nobody else can come, so it ends soon and by itself."""
-    inner = folder / "inner"
+def test_directory_removed(directory: Path, runtime: Path) -> None:
+    """A connected client is answered; no other can come, so it ends soon and by itself."""
+    inner = directory / "inner"
     inner.mkdir()
-    with serving(inner) as process:
-        server = Server(process, inner / ".hotenv", b"1")
+    command = with_limits({"hotenv.session.claim.LOOK_EVERY": 0.5})
+    with serving(inner, command=command) as process:
+        server = Server(process, inner, b"1")
         client = server.connect()
         assert server.ask() == server.response  # so the other one is not in the queue any more
         shutil.rmtree(inner)
@@ -256,31 +272,36 @@ def test_folder_removed(folder: Path, runtime: Path) -> None:
         assert received(client) == server.response
         code, words = finish(process)
     assert code == 0
-    assert words.splitlines()[-1].startswith("hotenv: its marker or socket was removed")
-    assert is_clean(folder, runtime)
-    assert "no .hotenv" in said(hotenv("dump", cwd=folder))
+    assert words.splitlines()[-1].startswith("hotenv: session ended: its marker or socket was remo")
+    assert is_clean(directory, runtime)
+    assert "no .hotenv" in said(hotenv("dump", cwd=directory))
 
 
-@pytest.mark.parametrize("what", ["marker", "folder", "socket", "runtime folder"])
+@pytest.mark.parametrize("what", ["marker", "directory", "socket", "runtime directory"])
 @pytest.mark.parametrize("how", ["removed", "replaced"])
-def test_lost(folder: Path, runtime: Path, what: str, how: str) -> None:
-    """The marker and the socket have to be those of the session, or nobody finds it."""
-    inner = folder / "inner"
+def test_lost(directory: Path, runtime: Path, what: str, how: str) -> None:
+    """The marker and the socket have to be those of the session, or no client finds it."""
+    inner = directory / "inner"
     inner.mkdir()
     with claim(str(inner)) as session:
         assert session.can_be_found()
         marker, path = Path(session.marker_path), Path(session.socket_path)
-        lost = {"marker": marker, "folder": inner, "socket": path, "runtime folder": path.parent}
+        lost = {
+            "marker": marker,
+            "directory": inner,
+            "socket": path,
+            "runtime directory": path.parent,
+        }
         lost[what].rename(runtime / "elsewhere")
         if how == "replaced":
-            lost[what].mkdir() if "folder" in what else lost[what].touch()
-        assert session.can_be_found() == (what == "folder")  # it is held, whatever its name
+            lost[what].mkdir() if "directory" in what else lost[what].touch()
+        assert session.can_be_found() == (what == "directory")  # it is held, whatever its name
     assert lost[what].exists() == (how == "replaced")
 
 
-def test_no_descriptor_to_look_at_the_marker(folder: Path) -> None:
+def test_no_descriptor_to_look_at_the_marker(directory: Path) -> None:
     """A session is not taken for lost because there is none left to look at its marker."""
-    with claim(str(folder)) as session:
+    with claim(str(directory)) as session:
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         free = os.open(os.devnull, os.O_RDONLY)
         os.close(free)

@@ -11,10 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from hotenv.intake import lockedmemory
+from fakes import has_secret_memory
+from hotenv import libc
 from hotenv.intake.lockedmemory import LockedMemory
 
 CANARY = b"canary-" * 10
+
+
+def no_secret_memory(_size: int) -> memoryview:
+    """As on an older kernel."""
+    raise OSError(38, "Function not implemented")
 
 
 def filled(content: bytes) -> LockedMemory:
@@ -32,8 +38,8 @@ def filled(content: bytes) -> LockedMemory:
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With memfd_secret, where the kernel has it, and without."""
     if request.param == "anonymous":
-        monkeypatch.setattr(lockedmemory, "_secret_mapping", lambda _size: None)
-    elif lockedmemory._secret_mapping(1) is None:
+        monkeypatch.setattr(libc, "secret_memory", no_secret_memory)
+    elif not has_secret_memory():
         pytest.skip("this kernel has no memfd_secret")
     return str(request.param)
 

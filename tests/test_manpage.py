@@ -1,4 +1,4 @@
-"""The manual page: it says what --help says, and what reads such pages takes it."""
+"""The manual pages: they say what --help and the topics say, and can be read."""
 
 from __future__ import annotations
 
@@ -13,24 +13,31 @@ from pathlib import Path
 import pytest
 
 from hotenv import __version__, errors
-from hotenv.arguments import build_parser
+from hotenv.cli.commandline import build_parser
+from hotenv.cli.help import read, title, topics
 from processes import LIMIT
 
+PAGES = ["hotenv.1", *(f"hotenv-{topic}.7" for topic in topics())]
 
-@pytest.fixture(scope="module")
-def page() -> Path:
-    """The page that was installed with the package."""
+
+def installed(name: str) -> Path:
+    """The page that was installed with the package, where man looks for it."""
     for file in files("hotenv") or ():
-        if file.name == "hotenv.1":
+        if file.name == name:
+            assert file.parts[-4:] == ("share", "man", f"man{name[-1]}", name)
             return Path(file.locate()).resolve(strict=True)
-    pytest.skip("the page is made when the package is installed")
+    pytest.skip("the pages are made when the package is installed")
 
 
 @pytest.fixture(scope="module")
-def text(page: Path) -> str:
-    """The source of the page, as it reads."""
-    plain = re.sub(r"\\f[BIR]|\\[,/]", "", page.read_text())
+def text() -> str:
+    """The source of hotenv(1), as it reads."""
+    plain = re.sub(r"\\f[BIR]|\\[,/]", "", installed("hotenv.1").read_text())
     return plain.replace(r"\-", "-").replace(r"\(aq", "'")
+
+
+def _argument(action: argparse.Action) -> str:
+    return f"[{action.metavar}]" if action.nargs == "?" else str(action.metavar)
 
 
 def in_help(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
@@ -39,7 +46,7 @@ def in_help(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
     return [
         (
             ", ".join(
-                f"{option} {action.metavar}" if action.metavar else option
+                f"{option} {_argument(action)}" if action.metavar else option
                 for option in action.option_strings
             )
             or str(action.metavar),
@@ -66,7 +73,7 @@ def test_all_that_the_parser_has(text: str) -> None:
     top, _, _ = text.partition("\nCOMMANDS\n")
     assert re.findall(r"\.TP\n(.*)\n(.*)", top) == in_help(parser)
     assert f"\n{parser.description}\n" in top
-    assert "with -h or --help." in text
+    assert "\nFor help on a command, run it with -h or --help.\n" in text
 
 
 def test_exit_codes(text: str) -> None:
@@ -83,25 +90,48 @@ def test_the_same_page_for_the_same_version(text: str) -> None:
     assert text.startswith(f'.TH HOTENV "1" "" "hotenv {__version__}" "User Commands"\n')
 
 
-def test_quotes(page: Path) -> None:
+def test_all_pages_are_referred_to(text: str) -> None:
+    """hotenv(1) names the page of each topic."""
+    _, _, section = text.partition(".SH SEE ALSO\n")
+    assert re.findall(r"\.BR (hotenv\S+) \(7\)", section) == [f"hotenv-{each}" for each in topics()]
+
+
+@pytest.mark.parametrize("topic", topics())
+def test_page_of_a_topic(topic: str) -> None:
+    """It has the version, no date, and the title of the topic where apropos looks for it."""
+    source = installed(f"hotenv-{topic}.7").read_text().replace("\\-", "-")
+    assert f'.TH "hotenv-{topic}" "7" "" "hotenv {__version__}" "hotenv"\n' in source
+    assert f".SH Name\nhotenv-{topic} - {title(read(topic))}\n.SH Description\n" in source
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_quotes(name: str) -> None:
     """They can be copied into a shell: what is ' in the source, many show as a curved one."""
-    assert "'" not in page.read_text()
+    assert "'" not in installed(name).read_text()
 
 
+EXAMPLES = {
+    "hotenv.1": "hotenv run -- sh -c 'echo \"$NAME\"'",
+    "hotenv-formats.7": "hotenv dump --format null | cut -z -d= -f1 | tr '\\0' '\\n'",
+    "hotenv-isolation.7": "| --define NAME=VALUE not for secrets |",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize(
     "command", ["man --warnings --local-file", "mandoc -Tutf8 -Werror", "groff -man -Tutf8 -ww"]
 )
-def test_it_can_be_read(command: str, page: Path) -> None:
+def test_it_can_be_read(command: str, name: str) -> None:
     """What shows manual pages has nothing against it, and examples come out as they are typed."""
     reader, *options = command.split()
     if not shutil.which(reader):
         pytest.skip(f"no {reader}")
     result = subprocess.run(
-        [reader, *options, page],
+        [reader, *options, installed(name)],
         env={**os.environ, "LC_ALL": "C.UTF-8", "GROFF_NO_SGR": "1"},
         capture_output=True,
         timeout=LIMIT,
     )
     assert (result.returncode, result.stderr) == (0, b"")
     shown = " ".join(re.sub(r".\x08", "", result.stdout.decode()).split())
-    assert "hotenv run -- sh -c 'echo \"$NAME\"'" in shown
+    assert EXAMPLES.get(name, "hotenv") in shown

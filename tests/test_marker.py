@@ -1,4 +1,4 @@
-"""marker: its grammar, where it is found and when it is trusted (decisions 13 and 14)."""
+"""marker: its grammar and when it is trusted (decisions 13 and 14)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ from hotenv.session.marker import (
     SIZE_LIMIT,
     SOCKET_PATH_LIMIT,
     check_trust,
-    find_marker,
     format_marker,
     load,
     parse_marker,
     read_marker,
-    sudo_uid,
-    user,
 )
+from hotenv.session.owner import sudo_uid, user
 
 CONTENT = b"socket=/tmp/hotenv-1000/a3f19c2d.sock\n"
 SOCKET = "/tmp/hotenv-1000/a3f19c2d.sock"
@@ -39,7 +37,7 @@ not_as_root = pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not b
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a marker would be in an empty folder."""
+    """Where a marker would be in an empty directory."""
     return tmp_path / ".hotenv"
 
 
@@ -117,7 +115,7 @@ def test_grammar(content: bytes, path_of_socket: str) -> None:
 )
 def test_no_marker(content: bytes) -> None:
     """Anything else is an error that names the file."""
-    with pytest.raises(ArtifactError, match=r"^/x/\.hotenv is no marker"):
+    with pytest.raises(ArtifactError, match=r"^invalid marker /x/\.hotenv: "):
         parse_marker(content, "/x/.hotenv")
 
 
@@ -140,89 +138,6 @@ def test_longest_path_of_a_socket(runtime: Path) -> None:
 def test_format() -> None:
     """A marker is written as the specification shows it."""
     assert format_marker(SOCKET) == CONTENT
-
-
-# Finding
-
-
-def test_find_here_and_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The marker in the folder is found, or else the nearest one above it."""
-    deep = tmp_path / "a" / "b" / "c"
-    deep.mkdir(parents=True)
-    write(tmp_path / ".hotenv")
-    assert find_marker(str(deep)) == str(tmp_path / ".hotenv")
-    write(tmp_path / "a" / ".hotenv")
-    assert find_marker(str(deep)) == str(tmp_path / "a" / ".hotenv")
-    assert find_marker(str(tmp_path)) == str(tmp_path / ".hotenv")
-    monkeypatch.chdir(deep)
-    assert find_marker() == "../../.hotenv"
-    assert read_marker(find_marker()).path == str(tmp_path / "a" / ".hotenv")
-    write(deep / ".hotenv")
-    assert find_marker() == ".hotenv"
-    assert read_marker(find_marker()).path == str(deep / ".hotenv")
-    assert find_marker("..") == str(tmp_path / "a" / ".hotenv")
-
-
-@pytest.mark.parametrize("start", ["file", "file/x", "gone", "gone/x"])
-def test_find_from_no_folder(start: str, tmp_path: Path, path: Path) -> None:
-    """Where there is no folder there is no marker, and the search goes on above."""
-    (tmp_path / "file").touch()
-    write(path)
-    assert find_marker(str(tmp_path / start)) == str(path)
-
-
-@pytest.mark.parametrize("kind", ["folder", "broken link", "not ours to read"])
-def test_find_the_nearest_of_any_kind(kind: str, tmp_path: Path, path: Path) -> None:
-    """A marker that cannot be used is not passed by for one further up."""
-    write(path)
-    near = tmp_path / "a" / ".hotenv"
-    near.parent.mkdir()
-    if kind == "folder":
-        near.mkdir()
-    elif kind == "broken link":
-        near.symlink_to("nowhere")
-    else:
-        write(near, mode=0)
-    assert find_marker(str(near.parent)) == str(near)
-
-
-def test_find_nothing(tmp_path: Path) -> None:
-    """Up to the root there is none: the error says where it looked and what to do."""
-    with pytest.raises(
-        NoSessionError, match=r"no \.hotenv in .* or above .*hotenv serve"
-    ) as caught:
-        find_marker(str(tmp_path))
-    assert str(tmp_path) in str(caught.value)
-    with pytest.raises(NoSessionError):
-        find_marker("/")
-
-
-@pytest.mark.parametrize("folder", ["loop", "x" * 300], ids=["loop of links", "name too long"])
-def test_find_where_nobody_can_look(folder: str, tmp_path: Path, path: Path) -> None:
-    """Passing by could mean to use another session than the nearest."""
-    write(path)
-    (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(SystemFailureError, match="cannot look for"):
-        find_marker(str(tmp_path / folder))
-
-
-@not_as_root
-def test_find_where_we_may_not_look(tmp_path: Path, path: Path) -> None:
-    """The same for a folder that is closed to us."""
-    write(path)
-    (tmp_path / "closed").mkdir(mode=0)
-    with pytest.raises(SystemFailureError, match="permission denied"):
-        find_marker(str(tmp_path / "closed"))
-
-
-def test_find_in_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A current folder that was removed is an error of the system."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    with pytest.raises(SystemFailureError, match="cannot tell the current folder"):
-        find_marker()
 
 
 # Reading
@@ -266,7 +181,7 @@ KINDS: list[object] = [
     pytest.param(_link, id="symbolic link"),
     pytest.param(lambda path: path.symlink_to("nowhere"), id="broken link"),
     pytest.param(lambda path: path.symlink_to("/dev/zero"), id="link to a device"),
-    pytest.param(Path.mkdir, id="folder"),
+    pytest.param(Path.mkdir, id="directory"),
     pytest.param(os.mkfifo, id="FIFO"),
     pytest.param(_listen, id="socket"),
 ]
@@ -299,12 +214,12 @@ def test_swapped_while_it_is_opened(make: Callable[[Path], None], path: Path) ->
 
 def test_gone(path: Path) -> None:
     """A marker that is removed after it was found is as good as none."""
-    with pytest.raises(NoSessionError, match="is gone"):
+    with pytest.raises(NoSessionError, match="no longer exists"):
         read_marker(str(path))
-    with pytest.raises(NoSessionError, match="is gone"):
+    with pytest.raises(NoSessionError, match="no longer exists"):
         load(str(path))
     write(path)
-    with before_open(path.unlink), pytest.raises(NoSessionError, match="is gone"):
+    with before_open(path.unlink), pytest.raises(NoSessionError, match="no longer exists"):
         load(str(path))
 
 
@@ -313,7 +228,7 @@ def test_too_large(size: int, path: Path) -> None:
     """A file of any size is read no further than the limit."""
     write(path)
     os.truncate(path, size)
-    with pytest.raises(ArtifactError, match=f"over {SIZE_LIMIT} bytes"):
+    with pytest.raises(ArtifactError, match=f"larger than {SIZE_LIMIT} bytes"):
         read_marker(str(path))
 
 
@@ -339,16 +254,16 @@ def test_under_a_file(path: Path) -> None:
         read_marker(str(path / "x"))
 
 
-def test_load_in_a_folder(path: Path) -> None:
-    """A name is looked up in the open folder that is given."""
+def test_load_in_a_directory(path: Path) -> None:
+    """A name is looked up in the open directory that is given."""
     write(path)
-    directory = os.open(path.parent, os.O_RDONLY)
+    dir_fd = os.open(path.parent, os.O_RDONLY)
     try:
-        status, content = load(path.name, dir_fd=directory)
+        status, content = load(path.name, dir_fd=dir_fd)
         with pytest.raises(NoSessionError):
-            load("other", dir_fd=directory)
+            load("other", dir_fd=dir_fd)
     finally:
-        os.close(directory)
+        os.close(dir_fd)
     assert (status.st_ino, content) == (path.stat().st_ino, CONTENT)
 
 
@@ -413,7 +328,7 @@ def test_owners(
     if trusted:
         check_trust(status, "/x/.hotenv")
     else:
-        with pytest.raises(SystemFailureError, match=rf"belongs to .*uid {owner}\b.* not to you"):
+        with pytest.raises(SystemFailureError, match=rf"is owned by .*uid {owner}\b.* not by you"):
             check_trust(status, "/x/.hotenv")
 
 
@@ -422,7 +337,7 @@ def test_marker_of_another_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Root uses a marker of another user only under that user's sudo."""
     write(path)
     os.chown(path, STRANGER, -1)
-    with pytest.raises(SystemFailureError, match=f"belongs to .*uid {STRANGER}"):
+    with pytest.raises(SystemFailureError, match=f"is owned by .*uid {STRANGER}"):
         read_marker(str(path))
     monkeypatch.setenv("SUDO_UID", str(STRANGER))
     assert read_marker(str(path)).owner == STRANGER
@@ -449,10 +364,13 @@ def test_changed_while_it_is_opened(path: Path) -> None:
 
 
 def test_sudo_uid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without sudo there is no such user."""
+    """Without sudo there is no such user, nor for whom sudo has not made root."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert sudo_uid() is None
     monkeypatch.setenv("SUDO_UID", "1000")
     assert sudo_uid() == 1000
+    monkeypatch.setattr(os, "geteuid", lambda: 1001)
+    assert sudo_uid() is None
 
 
 def test_user() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
+from hotenv.errors import ArtifactError, HotenvError, RefusedError, SystemFailureError, UsageError
 from hotenv.exchange import protocol
 from hotenv.exchange.protocol import (
     BAD_REQUEST,
@@ -20,6 +20,7 @@ from hotenv.exchange.protocol import (
     decode_request,
     decode_response,
     encode_error,
+    encode_refusal,
     encode_request,
     encode_response,
 )
@@ -115,6 +116,26 @@ def test_refusal(code: str, error: type[HotenvError]) -> None:
     assert wire == b'{"error":"%s","message":"first\\nsecond"}\n' % code.encode()
     with pytest.raises(error, match=f"{code}: first\nsecond"):
         decode_response(received(wire))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "error"),
+    [
+        (INTERNAL, '"REFUSED"', RefusedError),
+        (INTERNAL, '"something new"', SystemFailureError),
+        (INTERNAL, "[1]", SystemFailureError),
+        (BAD_REQUEST, '"REFUSED"', ArtifactError),
+    ],
+)
+def test_refused_client(code: str, reason: str, error: type[HotenvError]) -> None:
+    """It is an INTERNAL error with a reason; one that is not known says no more than the code."""
+    assert encode_refusal("why") == b'{"error":"INTERNAL","message":"why","reason":"REFUSED"}\n'
+    wire = f'{{"error":"{code}","message":"why","reason":{reason}}}\n'.encode()
+    with pytest.raises(error, match=r"why$"):
+        decode_response(received(wire))
+    with pytest.raises(RefusedError) as caught:
+        decode_response(encode_refusal("x" * 100_000))
+    assert len(str(caught.value)) < 1000
 
 
 def test_long_refusal() -> None:
@@ -255,7 +276,7 @@ def test_too_large_to_receive(pieces: list[bytes]) -> None:
     reader = LineReader(8)
     for piece in pieces[:-1]:
         reader.feed(piece)
-    with pytest.raises(ArtifactError, match="over 8 bytes"):
+    with pytest.raises(ArtifactError, match="longer than 8 bytes"):
         reader.feed(pieces[-1])
     assert not reader.complete
 
@@ -283,7 +304,7 @@ def test_no_line_yet(data: bytes, started: bool) -> None:
     reader.feed(data)
     assert reader.started == started
     assert not reader.complete
-    with pytest.raises(ArtifactError, match="no end"):
+    with pytest.raises(ArtifactError, match="incomplete"):
         reader.line()
 
 

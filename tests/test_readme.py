@@ -1,4 +1,4 @@
-"""What README.rst says is so: its sessions and its example are run, its tables compared."""
+"""What README.rst and the topics say is so: their sessions are run, their lists compared."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 
 import hotenv as package
 from hotenv import errors
+from hotenv.cli.commandline import COMMANDS
 from hotenv.handover.formats import FORMATS
 from hotenv.handover.wellknown import ESSENTIALS, GROUPS, LOADERS
 from processes import LIMIT, Terminal, hotenv, is_clean, serving
-from readme import README, block, play, same_for_all
+from readme import README, TEXT, TOPICS, block, play, same_for_all
 
 
 def test_session_in_two_terminals(shop: Path, runtime: Path) -> None:
@@ -39,7 +40,7 @@ def test_session_in_two_terminals(shop: Path, runtime: Path) -> None:
 def test_idle_expiry(shop: Path, runtime: Path) -> None:
     """A session ends by itself, and what needs it then says so."""
     play(block("idle expiry"), shop)
-    assert is_clean(shop, runtime)
+    assert is_clean(shop, runtime, expired=True)
 
 
 def test_classic_mistake(shop: Path) -> None:
@@ -78,7 +79,7 @@ def test_isolation(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_lists_of_isolation(title: str, names: tuple[str, ...]) -> None:
     """Each list of names is there in full."""
-    body = re.search(rf"(?m)^(?:``)?{title}(?:``)?\n((?: {{4}}``.*\n)+)", README)
+    body = re.search(rf"(?m)^(?:``)?{title}(?:``)?\n((?: {{4}}``.*\n)+)", TOPICS["isolation"])
     assert body, f"no list {title}"
     assert tuple(re.findall("``(.+?)``", body[1])) == names
 
@@ -96,7 +97,7 @@ def test_contract(shop: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) ->
     terminal = Terminal(["sh", "-c", f"exec {command.removeprefix('$ ')}"], shop)
     terminal.expect(question.strip().encode())
     terminal.type(b"s3cret\n")
-    terminal.expect(b"until nobody asks for 5m")
+    terminal.expect(b"(expires after 5m idle)")
     assert b"postgres://shop:s3cret@localhost/shop\n" in hotenv("dump", cwd=shop).stdout
     terminal.type(b"\x03")
     assert terminal.wait() == 0
@@ -124,34 +125,32 @@ def test_trio_example(shop: Path, runtime: Path) -> None:
 
 
 def test_exit_codes_are_complete() -> None:
-    """The table has each class of error with its code, and the three codes without a class."""
-    rows = re.findall(r"(?m)^(\d+) +(?:``(\w+)``)? {2,}\S", README)
-    classes = {
-        (str(kind.exit_code), name)
-        for name, kind in vars(errors).items()
-        if isinstance(kind, type)
-        and issubclass(kind, errors.HotenvError)
-        and kind is not errors.HotenvError
-    }
+    """Each class of error is listed with its code, and so are the three codes without a class."""
+    rows = re.findall(r"(?m)^``(\d+)``(?: \(``(\w+)``\))?\n {4}\S", TOPICS["exit-codes"])
+    kinds = errors.HotenvError.__subclasses__()
+    classes = {(str(kind.exit_code), kind.__name__) for kind in kinds}
     assert len(classes) == 7
     assert sorted(rows) == sorted(classes | {("0", ""), ("130", ""), ("141", "")})
 
 
-COMMANDS = ("serve", "run", "dump", "status", "stop", "prune", "completion")
+def test_front_door() -> None:
+    """README.rst is short, and says where the rest is: it lists each topic."""
+    assert len(README.splitlines()) <= 300
+    assert set(re.findall(r"(?m)^``hotenv help (\S+)`` ", README)) == set(TOPICS)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_each_option_is_explained(command: str, folder: Path) -> None:
-    """What ``--help`` offers is in the README."""
+def test_each_option_is_explained(command: str, directory: Path) -> None:
+    """What ``--help`` offers is in a topic."""
     plain = {**os.environ, "PYTHON_COLORS": "0"}
-    text = hotenv(*command.split(), "--help", cwd=folder, env=plain).stdout.decode()
+    text = hotenv(*command.split(), "--help", cwd=directory, env=plain).stdout.decode()
     listed = " ".join(re.findall(r"(?m)^  (-.*?)(?:  |$)", text))
     options = set(re.findall(r"(?<![\w-])-[\w-]+", listed))
     assert {"-h", "--help"} <= options
-    assert {each for each in options if not re.search(rf"``(\w+ )*{each}\b", README)} == set()
+    assert {each for each in options if not re.search(rf"``(\w+\s)*{each}\b", TEXT)} == set()
 
 
 def test_each_public_name_is_mentioned() -> None:
-    """What can be imported is in the README."""
+    """What can be imported is in the topics."""
     names = set(package.__all__) - {"__version__"}
-    assert {name for name in names if not re.search(rf"\b{name}\b", README)} == set()
+    assert {name for name in names if not re.search(rf"\b{name}\b", TEXT)} == set()

@@ -1,11 +1,13 @@
-"""The recipes of README.rst work as they stand there, with the tools that they are for."""
+"""The recipes work as they stand in their topic, with the tools that they are for."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,7 +91,7 @@ def test_pytest_without_a_session(suite: Path, call: str) -> None:
     (suite / "conftest.py").write_text(recipe.replace("pytest.skip", f"pytest.{call}"))
     words = output("pytest", "-q", "-rA", cwd=suite, status=call == "fail")
     assert ("3 skipped" if call == "skip" else "3 errors") in words
-    assert f"no .hotenv in {suite} or above it" in words
+    assert f"no .hotenv in {suite} or any parent directory: run 'hotenv serve' there" in words
 
 
 def test_pytest_shows_no_secret(suite: Path) -> None:
@@ -145,6 +147,45 @@ def test_make(shop: Path) -> None:
         assert whole == "build [a$(shell)b] [ab]\n"
 
 
+# git
+
+
+@needs("git")
+def test_worktrees(home: Path, shop: Path) -> None:
+    """A worktree below the directory of a session has its variables."""
+    output("git", "init", "-q", cwd=shop)
+    settings = ["-c", "user.name=you", "-c", "user.email=you@localhost"]
+    output("git", *settings, "commit", "-q", "--allow-empty", "-m", "first", cwd=shop)
+    with serving(shop, b"GREETING=hello\n"):
+        play(block("worktrees"), shop)
+
+
+@needs("git")
+@needs("make")
+def test_bisect(home: Path, shop: Path) -> None:
+    """Without a session no commit is blamed: all of them are skipped."""
+    (shop / "Makefile").write_text("test:\n\t@true\n")
+    output("git", "init", "-q", cwd=shop)
+    settings = ["-c", "user.name=you", "-c", "user.email=you@localhost"]
+    for number in range(3):
+        output("git", *settings, "commit", "-q", "--allow-empty", "-m", str(number), cwd=shop)
+    output("git", "bisect", "start", "HEAD", "HEAD~2", cwd=shop)
+    words = output("sh", "-c", block("bisect"), cwd=shop, status=2)
+    assert "only 'skip'ped commits left" in words
+
+
+@needs("git")
+def test_gitignore(home: Path, shop: Path) -> None:
+    """A marker is no change in a repository, in none of its directories."""
+    output("git", "init", "-q", cwd=shop)
+    for directory in (shop, shop / "src"):
+        (directory / ".hotenv").touch()
+    status = ["git", "status", "--porcelain", "--untracked-files=all"]
+    assert ".hotenv" in output(*status, cwd=shop)
+    play(block("gitignore"), shop)
+    assert ".hotenv" not in output(*status, cwd=shop)
+
+
 # direnv
 
 
@@ -197,16 +238,16 @@ def test_systemd_unit(unit: Path, home: Path) -> None:
 def started(unit: Path, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The unit's command, when it serves or has ended. In the end all its processes get SIGTERM."""
     settings = dict(re.findall(r"(?m)^(\w+)=(.*)$", unit.read_text().replace("%h", str(home))))
-    folder = Path(settings["WorkingDirectory"])
+    directory = Path(settings["WorkingDirectory"])
     service = subprocess.Popen(
         shlex.split(settings["ExecStart"]),
-        cwd=folder,
+        cwd=directory,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
     try:
-        ready = (folder / ".hotenv").exists
+        ready = (directory / ".hotenv").exists
         wait_until(lambda: service.poll() is not None or ready(), "the session")
         yield service
     finally:
@@ -229,16 +270,48 @@ def test_systemd_service(unit: Path, home: Path, shop: Path, runtime: Path) -> N
     assert is_clean(shop, runtime)
 
 
-# git
+# docker
+
+DOCKER = """
+case "$*" in
+    run*) for word; do case $word in --env-file=*) cat "${word#*=}"; esac; done;;
+    build*) echo "$API_TOKEN";;
+esac
+"""
+"""What docker does with the variables."""
 
 
-@needs("git")
-def test_gitignore(home: Path, shop: Path) -> None:
-    """A marker is no change in a repository, in none of its folders."""
-    output("git", "init", "-q", cwd=shop)
-    for folder in (shop, shop / "src"):
-        (folder / ".hotenv").touch()
-    status = ["git", "status", "--porcelain", "--untracked-files=all"]
-    assert ".hotenv" in output(*status, cwd=shop)
-    play(block("gitignore"), shop)
-    assert ".hotenv" not in output(*status, cwd=shop)
+def test_docker(home: Path, shop: Path) -> None:
+    """A container has the variables of the file, and a build that of the environment."""
+    (home / "bin" / "docker").write_text(f"#!/bin/sh\n{DOCKER}")
+    (home / "bin" / "docker").chmod(0o755)
+    with serving(shop, b"API_TOKEN='a #b'\n"):
+        assert output("sh", "-c", block("docker"), cwd=shop) == "API_TOKEN=a #b\na #b\n"
+
+
+# Visual Studio Code
+
+
+def test_vscode(shop: Path) -> None:
+    """The task is a process that runs the tests with the variables."""
+    (task,) = json.loads(block("vscode"))["tasks"]
+    assert task["type"] == "process"
+    with serving(shop, b"GREETING=hello\n"):
+        assert "1 passed" in output(task["command"], *task["args"], cwd=shop)
+
+
+# prompts
+
+
+@pytest.mark.parametrize(
+    ("shell", "show"),
+    [("bash", 'echo "${PS1@P}"'), ("zsh", 'print -P "$PS1"'), ("fish", "fish_right_prompt; true")],
+)
+def test_prompt(shell: str, show: str, shop: Path) -> None:
+    """The prompt shows the time that is left, and nothing of it without a session."""
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    script = f"{block(f'prompt {shell}')}\n{show}"
+    assert output(shell, "-c", script, cwd=shop).strip() in {"", "$", "%", "#"}
+    with serving(shop, b"GREETING=hello\n"):
+        assert re.match(r" *[45]m", output(shell, "-c", script, cwd=shop))

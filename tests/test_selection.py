@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotenv.errors import UsageError
+from hotenv.errors import FieldError
 from hotenv.handover.selection import left_out, select
 
 SESSION = {"AWS_KEY": "1", "AWS_REGION": "2", "aws_key": "3", "TOKEN": "4", "A[1]": "5", "ÄÖ": "6"}
@@ -40,21 +40,22 @@ def test_select(only: list[str], excluded: list[str], names: set[str]) -> None:
 @pytest.mark.parametrize("pattern", ["TOKEM", "token", "AWS", "", "TOKEN ", "X*"])
 def test_only_has_to_match(pattern: str) -> None:
     """Each of --only has to match, also if another one does; the error names it."""
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(FieldError) as caught:
         select(SESSION, ["AWS_*", pattern], [])
-    assert str(caught.value) == f"no variable of the session matches --only '{pattern}'"
+    assert str(caught.value) == f"only '{pattern}': no matching variable in the session"
+    assert (caught.value.field, caught.value.item) == ("only", f"'{pattern}'")
 
 
 def test_only_is_asked_of_the_whole_session() -> None:
     """What --except takes away again was there, and an empty session has nothing."""
     assert select({"A": "1"}, ["A"], ["A"]) == {}
-    with pytest.raises(UsageError):
+    with pytest.raises(FieldError):
         select({}, ["*"], [])
 
 
 def test_reasons() -> None:
     """A reason says which option left a name out."""
-    assert left_out(["A", "B", "C"], ["A", "B"], ["X", "B*", "B"]) == {
+    assert left_out(iter(["A", "B", "C"]), ["A", "B"], ["X", "B*", "B"]) == {
         "B": "excluded by --except B*",
         "C": "not selected by --only",
     }
@@ -68,7 +69,7 @@ def test_any_patterns(names: set[str], only: list[str], excluded: list[str]) -> 
     """Whatever the patterns: a name stays if it matches one of only and none of except."""
     variables = dict.fromkeys(names, "x")
     if any(not any(fnmatchcase(name, pattern) for name in names) for pattern in only):
-        with pytest.raises(UsageError):
+        with pytest.raises(FieldError):
             select(variables, only, excluded)
         return
     for name in names:

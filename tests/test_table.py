@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hotenv.table import aligned, tabbed
 
 ROWS = [("/a", "alive", "1"), ("/long name", "dead", "")]
-HEADER = ("FOLDER", "STATE", "N")
+HEADER = ("DIRECTORY", "STATE", "N")
 
 
 def test_tabbed() -> None:
@@ -18,7 +20,7 @@ def test_tabbed() -> None:
 def test_aligned() -> None:
     """Columns below a header, no spaces at the end; nothing without rows."""
     assert aligned(ROWS, HEADER).splitlines() == [
-        "FOLDER      STATE  N",
+        "DIRECTORY   STATE  N",
         "/a          alive  1",
         "/long name  dead",
     ]
@@ -27,10 +29,19 @@ def test_aligned() -> None:
     assert aligned([], HEADER) == ""
 
 
+@pytest.mark.parametrize(
+    ("cell", "code"), [("dead", "\x1b[31m"), ("unresponsive", "\x1b[31m"), ("absent", "\x1b[2m")]
+)
+def test_words_with_a_colour(cell: str, code: str) -> None:
+    """States that need attention are red, what is not there is dim, and the rest is plain."""
+    assert aligned([(cell, "alive")], colour=True) == f"{code}{cell}\x1b[0m  alive\n"
+    assert aligned([(cell, "alive")]) == f"{cell}  alive\n"
+
+
 def test_colour() -> None:
     """Colour changes nothing but the colour, and is not taken from a cell."""
     painted = aligned([*ROWS, ("\x1b[31m", "x", "")], HEADER, colour=True)
-    assert "\x1b[1mFOLDER" in painted
+    assert "\x1b[1mDIRECTORY" in painted
     assert "\x1b[31mdead \x1b[0m" in painted
     assert "\\x1b[31m" in painted
     for code in ("\x1b[1m", "\x1b[31m", "\x1b[0m"):

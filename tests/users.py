@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hotenv.session.lock import guarded
 from processes import LIMIT, said, wait_until
 
 # Other numbers in each run: there is only one /tmp/hotenv-UID on a machine.
@@ -20,16 +22,24 @@ STRANGER = VICTIM + 20_000
 _AS_USER = """
 import ctypes, encodings.unicode_escape, importlib, os, pkgutil, pwd, sys
 import hotenv
-# All while it is root who reads: the folder of this Python may be closed to other users.
+# All while it is root who reads: the directory of this Python may be closed to other users.
 for module in pkgutil.walk_packages(hotenv.__path__, "hotenv."):
     if module.name != "hotenv.__main__":
         importlib.import_module(module.name)
-from hotenv.cli import main
+from hotenv.cli.main import main
 uid = int(sys.argv[1])
 os.setgroups([])
 os.setgid(uid)
 os.setuid(uid)
-ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # dumpable, as what the user had started himself
+libc = ctypes.CDLL(None)
+libc.prctl(4, 1, 0, 0, 0)  # dumpable, as what the user had started himself
+namespace = os.environ.pop("TEST_USER_NAMESPACE", "")
+if namespace:
+    if libc.unshare(0x10000000):  # CLONE_NEWUSER
+        sys.exit(77)
+    if namespace == "mapped":
+        with open("/proc/self/uid_map", "w") as file:
+            file.write(f"{uid} {uid} 1")
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -38,6 +48,14 @@ def as_user(uid: int, **env: object) -> list[str]:
     """The command, run by ``uid``, with ``env`` on top of the environment."""
     variables = [f"{name}={value}" for name, value in env.items()]
     return ["env", *variables, sys.executable, "-P", "-c", _AS_USER, str(uid)]
+
+
+def in_user_namespace(uid: int, *, mapped: bool = False) -> list[str]:
+    """The command, run by ``uid`` where no user is mapped, or only that one.
+
+    It exits with 77 where there are no such namespaces.
+    """
+    return as_user(uid, TEST_USER_NAMESPACE="mapped" if mapped else "no user is mapped")
 
 
 def ask(
@@ -71,26 +89,26 @@ def acting_as(uid: int) -> Iterator[None]:
         os.setgroups(groups)
 
 
-def make_folder(path: Path, owner: int, mode: int) -> Path:
-    """A folder of ``owner``."""
+def make_directory(path: Path, owner: int, mode: int) -> Path:
+    """A directory of ``owner``."""
     path.mkdir()
     os.chown(path, owner, owner)
     path.chmod(mode)
     return path
 
 
-def plant(folder: Path, path: Path, owner: int, mode: int) -> Path:
+def plant(directory: Path, path: Path, owner: int, mode: int) -> Path:
     """A marker of ``owner`` that names ``path``."""
-    marker = folder / ".hotenv"
+    marker = directory / ".hotenv"
     marker.write_text(f"socket={path}\n")
     os.chown(marker, owner, owner)
     marker.chmod(mode)
     return marker
 
 
-def session_socket(folder: Path) -> Path:
-    """The socket of the session in ``folder``."""
-    return Path((folder / ".hotenv").read_text().strip().removeprefix("socket="))
+def session_socket(directory: Path) -> Path:
+    """The socket of the session in ``directory``."""
+    return Path((directory / ".hotenv").read_text().strip().removeprefix("socket="))
 
 
 @contextmanager
@@ -116,10 +134,10 @@ def listening(path: Path, owner: int) -> Iterator[Callable[[], list[bytes]]]:
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def reading(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A server of the victim's that waits for its standard input, and not any more at the end."""
     command = [*as_user(VICTIM), "serve", "--force"]
-    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=directory, stdin=subprocess.PIPE) as process:
         try:
             comm = Path(f"/proc/{process.pid}/comm")
             wait_until(lambda: comm.read_text() == "hotenv\n", "serve to take its name")
@@ -144,12 +162,33 @@ def unreadable(pid: int) -> list[str]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """The stranger holds the lock of ``folder``, as everybody can who may read it."""
-    with acting_as(STRANGER):
-        descriptor = os.open(folder, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+def locked(*paths: Path, owner: int = STRANGER) -> Iterator[None]:
+    """``owner`` holds every lock of ``paths`` that is to be had by those who may only read them."""
+    descriptors = []
+    with acting_as(owner):
+        for path in paths:
+            descriptor = os.open(path, os.O_RDONLY)
+            descriptors.append(descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if hasattr(fcntl, "F_OFD_SETLK") and not path.is_dir():
+                for byte in range(2):
+                    reader = struct.pack("@hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, byte, 1, 0)
+                    with suppress(BlockingIOError):  # the server of the marker has it
+                        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, reader)
     try:
         yield
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+@contextmanager
+def guarding(path: Path, owner: int) -> Iterator[None]:
+    """A process of ``owner`` that was stopped holds the guard of the marker at ``path``."""
+    with acting_as(owner):
+        descriptor = os.open(path, os.O_RDWR)
+    try:
+        with guarded(descriptor, str(path)):
+            yield
     finally:
         os.close(descriptor)

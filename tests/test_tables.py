@@ -1,0 +1,165 @@
+"""What the tables of a project's file may say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hotenv.errors import UsageError
+from hotenv.project import tables
+from hotenv.project.tables import check_tables
+
+WHERE = "/shop/hotenv.toml: "
+
+GUARD = {
+    "no-network": True,
+    "no-subprocess": False,
+    "fs-readonly": "src",
+    "private-tmp": True,
+    "strict-imports": "all",
+    "allow-localhost": True,
+    "allow-udp": True,
+    "allow-domain": ["A.example", "b.example:1"],
+    "allow-import": ["numpy"],
+    "allow-write": ["build"],
+    "allow-read": ["/usr"],
+}
+
+
+def refused(said: dict[str, Any]) -> str:
+    """Why ``said`` is refused, without where that is."""
+    with pytest.raises(UsageError) as caught:
+        check_tables(said, WHERE)
+    return str(caught.value).removeprefix(WHERE)
+
+
+def test_everything() -> None:
+    """Every key, with the value that its option has."""
+    said: dict[str, dict[str, Any]] = {
+        "session": {
+            "source": ["op", "inject"],
+            "format": "json",
+            "prompt": True,
+            "strict": False,
+            "no-interpolate": True,
+            "timeout": "10m",
+            "max-age": "8h",
+            "on-demand": False,
+            "require-locked-memory": True,
+            "require-hardening": True,
+            "allow-confined": True,
+            "start-timeout": "90",
+        },
+        "run": {
+            "only": ["DB_*"],
+            "except": ["X"],
+            "no-override": True,
+            "isolated": True,
+            "pass": ["@net", "A*"],
+            "as-file": ["KEY", "TOKEN=TOKEN_PATH"],
+        },
+        "guard": {**GUARD, "profile": ["ci"]},
+        "profiles": {"ci": GUARD},
+    }
+    missing = {"input", "env"}
+    assert {key for keys in said.values() for key in keys} - {"ci"} == {
+        key for keys in tables.TABLES.values() for key in keys
+    } - missing
+    assert set(GUARD) == set(tables.TABLES["profiles"])
+    session = {**said["session"], "timeout": 600.0, "max-age": 28800.0, "start-timeout": 90.0}
+    files = {"KEY": "KEY_FILE", "TOKEN": "TOKEN_PATH"}
+    assert check_tables(said, WHERE) == {
+        "session": session,
+        "run": {**said["run"], "as-file": files},
+        "guard": {**said["guard"], "allow-domain": ["a.example", "b.example:1"]},
+        "profiles": {"ci": {**GUARD, "allow-domain": ["a.example", "b.example:1"]}},
+    }
+
+
+@pytest.mark.parametrize("said", [{}, {"session": {}}, {"run": {}}], ids=str)
+def test_nothing(said: dict[str, Any]) -> None:
+    """Nothing has to be there."""
+    assert check_tables(said, WHERE) == {
+        "session": {},
+        "run": {},
+        "guard": {},
+        "profiles": {},
+    }
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"input": "env.contract", "format": "docker"}, {"env": ["DB_*", "KEY"]}],
+    ids=str,
+)
+def test_other_sources(said: dict[str, Any]) -> None:
+    """A file and the environment are sources too."""
+    assert check_tables({"session": said}, WHERE)["session"] == said
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            {"sesion": {}},
+            "sesion: unknown table: did you mean 'session'? (known: session, run, guard, profiles)",
+        ),
+        ({"run": 3}, "run: must be a table"),
+        ({"session": {"prompt": "yes"}}, "session.prompt: must be true or false"),
+        ({"session": {"prompt": 1}}, "session.prompt: must be true or false"),
+        ({"session": {"source": "op"}}, "session.source: must be a non-empty list of strings"),
+        ({"session": {"source": []}}, "session.source: must be a non-empty list of strings"),
+        ({"session": {"source": [1]}}, "session.source: must be a non-empty string"),
+        ({"session": {"source": ["a\0"]}}, "session.source: must be a non-empty string"),
+        ({"session": {"input": ""}}, "session.input: must be a non-empty string"),
+        ({"session": {"timeout": 10}}, "session.timeout: must be a string such as "),
+        ({"session": {"timeout": "0"}}, "session.timeout: invalid duration '0': must be greater"),
+        (
+            {"session": {"input": "a", "format": "yaml"}},
+            "session.format: must be one of dotenv, json, docker, null",
+        ),
+        ({"session": {"format": "json"}}, "session.format: requires session.source or session.inp"),
+        (
+            {"session": {"env": ["A"], "format": "json"}},
+            "session.format: requires session.source or session.input",
+        ),
+        (
+            {"session": {"env": ["A"], "input": "a"}},
+            "session.env: cannot be used with session.input",
+        ),
+        ({"session": {"env": ["A=b"]}}, "session.env: a pattern is for names and must not"),
+        ({"run": {"only": ["A=b"]}}, "run.only: a pattern is for names and must not contain '='"),
+        ({"run": {"pass": ["@nett"]}}, "run.pass: @nett: no such group, choose from @net, @tls,"),
+        ({"run": {"as-file": ["A", "A=B"]}}, "run.as-file: A: duplicate name"),
+        ({"run": {"as-file": ["A=X", "B=X"]}}, "run.as-file: X: duplicate name"),
+    ],
+)
+def test_refused(said: dict[str, Any], message: str) -> None:
+    """The message has the dotted path, and what is wrong there."""
+    assert refused(said).startswith(message)
+
+
+def test_a_misspelt_key() -> None:
+    """The known ones are listed, and the one that was meant."""
+    message = refused({"run": {"isolate": True}})
+    assert message == (
+        "run.isolate: unknown key: did you mean 'isolated'? "
+        "(known: only, except, no-override, isolated, pass, as-file)"
+    )
+    assert "did you mean" not in refused({"run": {"xyzzy": True}})
+
+
+def test_a_limit() -> None:
+    """What a server could not publish is refused."""
+    names = [f"NAME_{number}" for number in range(2000)]
+    assert refused({"run": {"only": names}}) == "too large (limit 16384 characters)"
+
+
+def test_defaults() -> None:
+    """There is a default only for what is known, and it is a value that could stand there."""
+    for path, value in tables.DEFAULTS.items():
+        table, _, key = path.partition(".")
+        assert key in tables.TABLES[table]
+        if value is not None and path != "session.format":
+            check_tables({table: {key: value}}, WHERE)
