@@ -431,8 +431,8 @@ CHEAP = {
     "references to nothing": "A=" + "${}" * 20_000,
     "bad lines": "B C\n" * 10_000,
     "quotes in lines": "A='\n" * 10_000,
-    "names": "".join(f"A{n}=1\n" for n in range(100_000)),
-    "a chain of names": "A0=1\n" + "".join(f"A{n + 1}=${{A{n}}}\n" for n in range(50_000)),
+    "names": "".join(f"A{n}=1\n" for n in range(25_000)),
+    "a chain of names": "A0=1\n" + "".join(f"A{n + 1}=${{A{n}}}\n" for n in range(25_000)),
 }
 
 
