@@ -78,7 +78,7 @@ PURE = {
     *("handover.selection", "handover.wellknown"),
     *("intake.answer", "intake.bindings", "intake.contract", "intake.dotenvtext"),
     *("intake.parsing", "intake.formats", "intake.jsontext", "intake.listing", "intake.rules"),
-    *("project.agentrules", "project.argvpatterns", "project.converters"),
+    *("project.agent", "project.agentrules", "project.argvpatterns", "project.converters"),
     *("project.said", "project.tables"),
     *("redaction.escapes", "redaction.finder", "redaction.forms", "redaction.needle"),
     *("redaction.redactor", "redaction.values", "remote.destination", "remote.lines"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hotenv.errors import HotenvError
+from hotenv.errors import HotenvError, UsageError
+from hotenv.guards.fields import is_within
+from hotenv.project.agent import Agent
 from hotenv.project.file import ProjectFile, nearest_file
 from hotenv.project.tables import SOURCES, check_tables
 from hotenv.project.trust import refusal
@@ -14,7 +16,10 @@ _ARGUMENTS = {"except": "excluded", "pass": "passed", "as-file": "as_file"}
 
 
 class Project:
-    """An allowed file: its ``path`` and ``directory``, and the values of its tables by key."""
+    """An allowed file: its ``path`` and ``directory``, and the values of its tables by key.
+
+    ``agent``: what an agent may run, and what its commands get.
+    """
 
     def __init__(self, file: ProjectFile) -> None:
         """Error handling: raises UsageError if it says what no file can."""
@@ -23,11 +28,17 @@ class Project:
         self.directory: str = file.directory
         self.session: dict[str, Any] = values["session"]
         self.run: dict[str, Any] = values["run"]
+        self.agent: Agent = Agent(values["agent"], file.directory)
 
     @property
     def has_source(self) -> bool:
         """Whether it says where the variables come from."""
         return any(key in self.session for key in SOURCES)
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether it says what an agent may run."""
+        return not self.agent.rules.deny_all
 
     @property
     def starts_on_demand(self) -> bool:
@@ -38,6 +49,23 @@ class Project:
     def input(self) -> str:
         """The file that is its source."""
         return os.path.join(self.directory, self.session["input"])
+
+    @property
+    def writable(self) -> list[str]:
+        """What the commands of an agent may change, as it is now: paths without links.
+
+        It need not be there. Whoever can change the project could make a link of it.
+
+        Error handling: raises UsageError if a path in the directory leads out of it.
+        """
+        found = [os.path.realpath(path) for path in self.agent.write]
+        for path, real in zip(self.agent.write, found, strict=True):
+            if is_within(path, [self.directory]) and not is_within(real, [self.directory]):
+                raise UsageError(
+                    f"{self.path}: agent.write: {path} leads out of the directory by a link: "
+                    f"write {real}"
+                )
+        return found
 
     @property
     def composition(self) -> dict[str, Any]:
