@@ -62,8 +62,8 @@ class Project:
         for path, real in zip(self.agent.write, found, strict=True):
             if is_within(path, [self.directory]) and not is_within(real, [self.directory]):
                 raise UsageError(
-                    f"{self.path}: agent.write: {path} leads out of the directory by a link: "
-                    f"write {real}"
+                    f"{self.path}: agent.write: {path} leads out of the directory, to {real}: "
+                    "remove the link"
                 )
         return found
 
