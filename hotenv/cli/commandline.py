@@ -20,6 +20,8 @@ COMMANDS = {
     "redact": "copy standard input without the session's values",
     "guard": "run a command under restrictions",
     "shell": "run the commands that a program sends, in one shell",
+    "agent": "run an agent that uses secrets without seeing them",
+    "desk": "answer what an agent asks for",
     "audit": "verify an audit log, or print it",
     "status": "show the session and its remaining time",
     "stop": "stop the session",

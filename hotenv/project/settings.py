@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hotenv.errors import HotenvError, UsageError
-from hotenv.guards.fields import is_within
+from hotenv.errors import HotenvError
 from hotenv.project.agent import Agent
 from hotenv.project.file import ProjectFile, nearest_file
 from hotenv.project.tables import SOURCES, check_tables
@@ -18,7 +17,7 @@ _ARGUMENTS = {"except": "excluded", "pass": "passed", "as-file": "as_file"}
 class Project:
     """An allowed file: its ``path`` and ``directory``, and the values of its tables by key.
 
-    ``agent``: what an agent may run, and what its commands get.
+    ``agent``: what an agent may run, and what its commands get, from ``agent_table``.
     """
 
     def __init__(self, file: ProjectFile) -> None:
@@ -28,7 +27,8 @@ class Project:
         self.directory: str = file.directory
         self.session: dict[str, Any] = values["session"]
         self.run: dict[str, Any] = values["run"]
-        self.agent: Agent = Agent(values["agent"], file.directory)
+        self.agent_table: dict[str, Any] = values["agent"]
+        self.agent: Agent = Agent(self.agent_table, file.directory)
 
     @property
     def has_source(self) -> bool:
@@ -49,23 +49,6 @@ class Project:
     def input(self) -> str:
         """The file that is its source."""
         return os.path.join(self.directory, self.session["input"])
-
-    @property
-    def writable(self) -> list[str]:
-        """What the commands of an agent may change, as it is now: paths without links.
-
-        It need not be there. Whoever can change the project could make a link of it.
-
-        Error handling: raises UsageError if a path in the directory leads out of it.
-        """
-        found = [os.path.realpath(path) for path in self.agent.write]
-        for path, real in zip(self.agent.write, found, strict=True):
-            if is_within(path, [self.directory]) and not is_within(real, [self.directory]):
-                raise UsageError(
-                    f"{self.path}: agent.write: {path} leads out of the directory, to {real}: "
-                    "remove the link"
-                )
-        return found
 
     @property
     def composition(self) -> dict[str, Any]:

@@ -1,0 +1,63 @@
+"""A command inside, as the desk sees it: one connection, with frames in both directions."""
+
+from __future__ import annotations
+
+import trio
+
+from hotenv.desk import frames
+from hotenv.desk.request import Request, decode
+from hotenv.errors import ArtifactError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_PIECE = 64 * 1024
+_PATIENCE = 10.0  # seconds for a request
+
+
+class Connection:
+    """``stream``: to a command that wants to be run. ``pid``: of its process."""
+
+    def __init__(self, stream: trio.SocketStream, pid: int) -> None:
+        self.pid: int = pid
+        self._stream = stream
+        self._sending = trio.Lock()
+        self._reader = frames.FrameReader()
+        self._pending: list[tuple[bytes, bytes]] = []
+
+    async def request(self) -> Request | bytes | None:
+        """What it asks for: a command, or what it wants to know; None if nothing.
+
+        Error handling: raises ArtifactError if it is malformed.
+        """
+        with trio.move_on_after(_PATIENCE):
+            while data := await self._stream.receive_some(_PIECE):
+                self._pending += self._reader.feed(data)
+                if self._pending:
+                    kind, payload = self._pending.pop(0)
+                    if kind == frames.QUERY:
+                        return payload
+                    if kind != frames.REQUEST:
+                        raise ArtifactError("the first frame is no request")
+                    return decode(payload)
+        return None
+
+    async def frames(self) -> AsyncIterator[tuple[bytes, bytes]]:
+        """What it sends after that, until it ends.
+
+        Error handling: raises ArtifactError if that is malformed.
+        """
+        for frame in self._pending:
+            yield frame
+        try:
+            while data := await self._stream.receive_some(_PIECE):
+                for frame in self._reader.feed(data):
+                    yield frame
+        except trio.BrokenResourceError:
+            pass
+
+    async def send(self, frame: bytes) -> None:
+        """Send it ``frame``. Raises BrokenResourceError if it has ended."""
+        async with self._sending:
+            await self._stream.send_all(frame)
