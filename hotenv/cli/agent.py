@@ -76,12 +76,14 @@ def run(args: argparse.Namespace) -> None:
 def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> NoReturn:
     from hotenv.desk.agents import environment_of
     from hotenv.desk.client import VARIABLE
+    from hotenv.desk.reach import check_reach
     from hotenv.desk.start import start_desk
     from hotenv.guards.run import Options, run_under
     from hotenv.handover.launch import Launch, inherited_environment
 
     home = os.path.expanduser("~")
     guard = _guard(args, argv, project, place)
+    check_reach([*map(os.path.realpath, guard.allow_write)])
     inherited = inherited_environment()
     life = start_desk(_settings(args, project, place, guard, inherited))
     own = {name: os.path.join(home, path) for name, path in environment_of(argv[0]).items()}

@@ -33,6 +33,9 @@ def run(path: str, argv: Sequence[str]) -> None:
     while words[:1] == ["-C"] and len(words) > 1:
         os.chdir(words[1])
         words = words[2:]
+    if words[:1] == ["status"]:
+        _status(path)
+        return
     if words[:1] != ["run"]:
         name = words[0] if words else ""
         raise UsageError(
@@ -45,6 +48,17 @@ def run(path: str, argv: Sequence[str]) -> None:
     if words[1:2] != ["--"] and command[0].startswith("-"):
         raise UsageError(_USAGE)
     _run(path, command)
+
+
+def _status(path: str) -> None:
+    """Say where commands run, and which variables they get: never a value."""
+    from hotenv.desk.client import ask_desk
+    from hotenv.desk.frames import STATUS, VARIABLES
+    from hotenv.stdio import write_table
+
+    status = ask_desk(path, STATUS)
+    names = ask_desk(path, VARIABLES)
+    write_table([["directory", status["directory"]], *(["variable", name] for name in names)])
 
 
 def _run(path: str, argv: Sequence[str]) -> NoReturn:

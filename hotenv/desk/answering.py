@@ -1,7 +1,8 @@
 """What humans ask of a desk, and answer: lines of JSON on a socket that no agent can open.
 
 ``{"command": "watch"}`` gives the open questions, a line each time they change. ``{"command":
-"answer", "number": 3, "said": "once"}`` gives ``{"done": true}``, or why not.
+"answer", "number": 3, "said": "once"}`` and ``{"command": "reload"}`` give ``{"done": true}``, or
+why not.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ import json
 import trio
 
 from hotenv.desk.questions import ANSWERS, Question, Questions
+from hotenv.errors import HotenvError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from hotenv.desk.desk import Desk
+
 _LONGEST = 4096  # bytes of a line from a human
 _PATIENCE = 10.0  # seconds for it
 
 
-async def serve_human(questions: Questions, directory: str, stream: trio.SocketStream) -> None:
+async def serve_human(desk: Desk, stream: trio.SocketStream) -> None:
     """Serve one connection."""
+    questions = desk.questions
     try:
         async with stream:
             line = await _line(stream)
@@ -31,9 +36,11 @@ async def serve_human(questions: Questions, directory: str, stream: trio.SocketS
             except (ValueError, KeyError, TypeError):
                 return
             if command == "watch":
-                await _watch(questions, directory, stream)
+                await _watch(questions, desk.directory, stream)
             elif command == "answer":
                 await _send(stream, _answer(questions, order))
+            elif command == "reload":
+                await _send(stream, await _reload(desk))
     except trio.BrokenResourceError:
         pass  # it has ended
 
@@ -69,6 +76,14 @@ async def _until_gone(stream: trio.SocketStream, scope: trio.CancelScope) -> Non
     except trio.BrokenResourceError:
         pass
     scope.cancel()
+
+
+async def _reload(desk: Desk) -> dict[str, object]:
+    try:
+        await desk.reload()
+    except HotenvError as error:
+        return {"error": str(error)}
+    return {"done": True}
 
 
 def _answer(questions: Questions, order: dict[str, Any]) -> dict[str, object]:

@@ -6,6 +6,7 @@ what comes back. It ends as the command has ended.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import struct
@@ -22,6 +23,7 @@ from hotenv.stdio import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 VARIABLE = "HOTENV_DESK"
 """Names the socket of the desk, for what runs inside."""
@@ -50,6 +52,24 @@ def run_at_desk(path: str, argv: Sequence[str]) -> int:
         raise _gone() from error
     finally:
         connection.close()
+
+
+def ask_desk(path: str, query: bytes) -> Any:  # noqa: ANN401 - it is JSON
+    """What the desk answers to ``query``: see :mod:`frames`. Errors are those of run_at_desk."""
+    connection = _connect(path)
+    reader = frames.FrameReader()
+    try:
+        connection.send(frames.encode(frames.QUERY, query))
+        while data := connection.recv(frames.PIECE):
+            for kind, payload in reader.feed(data):
+                if kind == frames.FAILED:
+                    raise decode_error(payload)
+                return json.loads(payload)
+    except OSError as error:
+        raise _gone() from error
+    finally:
+        connection.close()
+    raise _gone()
 
 
 def _connect(path: str) -> socket.socket:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import trio
 
 from hotenv.desk import frames
@@ -31,7 +33,7 @@ class Connection:
 
         Error handling: raises ArtifactError if it is malformed.
         """
-        with trio.move_on_after(_PATIENCE):
+        with trio.move_on_after(_PATIENCE), suppress(trio.BrokenResourceError):
             while data := await self._stream.receive_some(_PIECE):
                 self._pending += self._reader.feed(data)
                 if self._pending:
@@ -58,6 +60,7 @@ class Connection:
             pass
 
     async def send(self, frame: bytes) -> None:
-        """Send it ``frame``. Raises BrokenResourceError if it has ended."""
+        """Send it ``frame``. If it has ended, whoever reads its frames notices that."""
         async with self._sending:
-            await self._stream.send_all(frame)
+            with suppress(trio.BrokenResourceError):
+                await self._stream.send_all(frame)

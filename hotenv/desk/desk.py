@@ -10,6 +10,7 @@ import json
 import os
 
 import trio
+from attrs import evolve
 
 from hotenv.desk import frames
 from hotenv.desk.attended import Attended
@@ -22,10 +23,11 @@ from hotenv.desk.running import Running
 from hotenv.errors import ArtifactError, HotenvError, UsageError
 from hotenv.exchange.client import fetch
 from hotenv.exchange.peer import identify
-from hotenv.handover.standin import encode_error
 from hotenv.handover.selection import select
+from hotenv.handover.standin import encode_error
 from hotenv.project.agent import Agent
 from hotenv.project.agentrules import ALLOW, DENY
+from hotenv.project.settings import consult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,10 +42,31 @@ class Desk:
     """Runs commands as ``settings`` say."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._agent = Agent(settings.agent, settings.directory)
+        self._hold(settings)
         self._limit = trio.CapacityLimiter(_MOST)
         self.questions: Questions = Questions(can_ask=settings.can_ask)
+
+    def _hold(self, settings: Settings) -> None:
+        self._settings = settings
+        self._agent = Agent(settings.agent, settings.directory)
+
+    @property
+    def directory(self) -> str:
+        """That of the project."""
+        return self._settings.directory
+
+    async def reload(self) -> None:
+        """Hold what the project's file says now, if that is allowed.
+
+        Error handling: raises UsageError if it is not, and holds what it held.
+        """
+        directory = self._settings.directory
+        project, reason = await trio.to_thread.run_sync(consult, directory)
+        if project is None or project.directory != directory:
+            raise UsageError(reason or f"there is no hotenv.toml in {directory} any more")
+        self._hold(
+            evolve(self._settings, agent=project.agent_table, composition=project.composition)
+        )
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """Serve one connection of a command inside."""
@@ -59,8 +82,6 @@ class Desk:
                     await self._serve(connection, request)
             except HotenvError as error:
                 await _fail(connection, error)
-            except trio.BrokenResourceError:
-                pass  # it has ended
 
     async def _answer(self, query: bytes) -> object:
         """What ``query`` asks: the names of variables, or where commands run. Never a value."""
@@ -164,7 +185,4 @@ def _unanswered() -> str:
 
 
 async def _fail(connection: Connection, error: HotenvError) -> None:
-    try:
-        await connection.send(frames.encode(frames.FAILED, encode_error(error)))
-    except trio.BrokenResourceError:
-        pass  # it has ended
+    await connection.send(frames.encode(frames.FAILED, encode_error(error)))

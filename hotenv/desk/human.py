@@ -23,13 +23,32 @@ def answer(place: Place, number: int, said: str) -> None:
 
     Error handling: raises UsageError if it is not open, UnreachableError if the desk has ended.
     """
-    with _ask(place, {"command": "answer", "number": number, "said": said}) as connection:
+    if "error" in _told(place, {"command": "answer", "number": number, "said": said}):
+        raise UsageError(f"there is no open question {number}: see 'hotenv desk --list'")
+
+
+def reload(place: Place) -> None:
+    """Have the desk at ``place`` hold what the project's file says now.
+
+    Error handling: raises UsageError if that is not allowed, UnreachableError if the desk has
+    ended.
+    """
+    told = _told(place, {"command": "reload"})
+    if "error" in told:
+        raise UsageError(told["error"])
+
+
+def _told(place: Place, order: dict[str, object]) -> dict[str, Any]:
+    """The one line that is the answer to ``order``."""
+    with _ask(place, order) as connection:
         connection.settimeout(_PATIENCE)
-        told = next(_lines(connection), None)
+        try:
+            told = next(_lines(connection), None)
+        except OSError as error:
+            raise _gone() from error
     if told is None:
         raise _gone()
-    if "error" in told:
-        raise UsageError(f"there is no open question {number}: see 'hotenv desk --list'")
+    return told
 
 
 class Watch:

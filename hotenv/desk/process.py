@@ -41,9 +41,7 @@ async def serve(settings: Settings) -> None:
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(_accept, requests, desk.serve)
-                await nursery.start(
-                    _accept, answers, partial(serve_human, desk.questions, settings.directory)
-                )
+                await nursery.start(_accept, answers, partial(serve_human, desk))
                 nursery.start_soon(_cancel_at_end, nursery.cancel_scope)
                 os.write(1, READY)
                 async for _ in signals:

@@ -8,13 +8,13 @@ import trio
 
 from hotenv.desk import frames
 from hotenv.desk.attended import Attended
-from hotenv.errors import HotenvError
+from hotenv.errors import ArtifactError, HotenvError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hotenv.desk.connection import Connection
 
-_MANY = 1_000_000  # frames of input: the window is the limit
+_MANY = 10_000  # frames that wait
 _MOST_ROWS = 10_000
 _PASSED_ON = {
     *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCONT),
@@ -23,46 +23,56 @@ _PASSED_ON = {
 
 
 class Running:
-    """What one command inside says while its command runs."""
+    """What one command inside says while its command runs.
+
+    One that does not keep to the rules is taken for gone.
+    """
 
     def __init__(self) -> None:
         self._attended: Attended | None = None
         self._said: list[tuple[bytes, bytes]] = []
+        self._waiting = 0  # bytes of input
         self._input, self._to_write = trio.open_memory_channel[bytes | None](_MANY)
 
     async def listen(self, connection: Connection, scope: trio.CancelScope) -> None:
         """Do what it says; cancel ``scope`` when it is gone."""
         try:
             async for kind, payload in connection.frames():
-                if kind == frames.INPUT:
-                    self._input.send_nowait(payload)
-                elif kind == frames.END_OF_INPUT:
-                    self._input.send_nowait(None)
-                elif self._attended is None:
-                    self._said.append((kind, payload))
-                else:
+                if kind in (frames.INPUT, frames.END_OF_INPUT):
+                    self._take_input(payload)
+                elif self._attended is not None:
                     await self._do(self._attended, kind, payload)
+                elif len(self._said) < _MANY:
+                    self._said.append((kind, payload))
         except (HotenvError, trio.WouldBlock):
-            pass  # it does not keep to the rules
+            pass
         scope.cancel()
 
+    def _take_input(self, payload: bytes) -> None:
+        self._waiting += len(payload)
+        if self._waiting > frames.INPUT_WINDOW:
+            raise ArtifactError("more input than is allowed")
+        self._input.send_nowait(payload or None)
+
     async def follow(self, attended: Attended, connection: Connection) -> int:
-        """Let it do so with ``attended``, and pass on what that writes. Its wait status."""
+        """Let it do so with ``attended``, and pass on what that writes. Its wait status.
+
+        Error handling: raises the HotenvError because of which it was not executed.
+        """
         for kind, payload in self._said:
             await self._do(attended, kind, payload)
         self._attended = attended
-
-        async def stopped(status: int) -> None:
-            await connection.send(frames.encode_number(frames.STOPPED, status))
-
+        outcome: int | HotenvError = 0
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, attended, connection)
             async with trio.open_nursery() as outputs:
                 for stream, kind in ((1, frames.STDOUT), (2, frames.STDERR)):
                     outputs.start_soon(_carry, attended, stream, kind, connection)
-                status = await attended.ended(stopped)
+                outcome = await _ended(attended, connection)
             nursery.cancel_scope.cancel()
-        return status
+        if isinstance(outcome, HotenvError):
+            raise outcome
+        return outcome
 
     async def _write(self, attended: Attended, connection: Connection) -> None:
         async for data in self._to_write:
@@ -70,6 +80,7 @@ class Running:
                 await attended.end(0)
             else:
                 await attended.write(data)
+                self._waiting -= len(data)
                 await connection.send(frames.encode_number(frames.TAKEN, len(data)))
 
     async def _do(self, attended: Attended, kind: bytes, payload: bytes) -> None:
@@ -83,6 +94,18 @@ class Running:
                 await attended.send_signal(signum)
         elif kind == frames.LOST:
             await attended.end(frames.number(payload))
+
+
+async def _ended(attended: Attended, connection: Connection) -> int | HotenvError:
+    """The wait status, or why there is none: a nursery would put it into a group."""
+
+    async def stopped(status: int) -> None:
+        await connection.send(frames.encode_number(frames.STOPPED, status))
+
+    try:
+        return await attended.ended(stopped)
+    except HotenvError as error:
+        return error
 
 
 async def _carry(attended: Attended, stream: int, kind: bytes, connection: Connection) -> None:
