@@ -459,7 +459,6 @@ def test_agent(shop: Path) -> None:
     project, _ = consult()
     assert project is not None
     assert not project.has_agent
-    assert project.writable == []
     (shop / "hotenv.toml").write_text(f"{TEXT}{AGENT}")
     assert consult()[0] is None
     allow(here())
@@ -482,22 +481,6 @@ def test_a_change_of_what_an_agent_may_run(shop: Path) -> None:
     ) in refusal(here())
     (shop / "hotenv.toml").write_text(f"{AGENT}deny = ['**']")
     assert '(agent.deny = ["**"], new)' in refusal(here())
-
-
-def test_writable(shop: Path, tmp_path: Path) -> None:
-    """A link in the project cannot lead the commands of an agent out of it."""
-    (shop / "hotenv.toml").write_text(AGENT)
-    allow(here())
-    project, _ = consult()
-    assert project is not None
-    assert project.writable == [f"{shop}/build", "/nowhere/cache"]
-    (shop / "build").symlink_to("src")
-    assert project.writable == [f"{shop}/src", "/nowhere/cache"]
-    (shop / "build").unlink()
-    (shop / "build").symlink_to(tmp_path / "elsewhere")
-    said = f"{shop}/build leads out of the directory, to {tmp_path}/elsewhere: remove the link"
-    with pytest.raises(UsageError, match=f"agent.write: {said}"):
-        _ = project.writable
 
 
 def test_allowed_and_invalid(shop: Path) -> None:

@@ -24,8 +24,8 @@ def add_options(parser: Parser) -> None:
     parser.usage = "hotenv desk [OPTIONS] [allow ID | deny ID | reload]"
     parser.description = (
         "Show what the agent of this project asks for, and take answers: a key allows a command "
-        "once, or until the agent ends, or not. With allow or deny, answer one question; with reload, "
-        "let the desk take what the project's file says now."
+        "once, or until the agent ends, or not. With allow or deny, answer one question; with "
+        "reload, let the desk take what the project's file says now."
     )
     parser.epilog = "example: hotenv desk allow 3"
     parser.add_argument("--list", action="store_true", help="list the open questions and exit")
@@ -78,9 +78,3 @@ def _list(place: Place) -> None:
     watch.close()
     rows = [[str(each["number"]), words_of(each), each["folder"]] for each in watch.questions]
     write_table(rows, ("ID", "COMMAND", "DIRECTORY"))
-
-
-def _words(question: dict[str, Any]) -> str:
-    import shlex
-
-    return printable(shlex.join(question["argv"]))

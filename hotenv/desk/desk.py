@@ -13,11 +13,12 @@ import trio
 from attrs import evolve
 
 from hotenv.desk import frames
+from hotenv.desk.approval import Approver
 from hotenv.desk.attended import Attended
 from hotenv.desk.connection import Connection
-from hotenv.desk.job import make_job, words_of
-from hotenv.desk.programs import Program, find, open_folder
-from hotenv.desk.questions import NO, Question, Questions, Subject
+from hotenv.desk.job import make_job
+from hotenv.desk.programs import open_folder
+from hotenv.desk.questions import Questions
 from hotenv.desk.record import Record
 from hotenv.desk.running import Running
 from hotenv.errors import ArtifactError, HotenvError, UsageError
@@ -26,7 +27,6 @@ from hotenv.exchange.peer import identify
 from hotenv.handover.selection import select
 from hotenv.handover.standin import encode_error
 from hotenv.project.agent import Agent
-from hotenv.project.agentrules import ALLOW, DENY
 from hotenv.project.settings import consult
 
 TYPE_CHECKING = False
@@ -42,13 +42,14 @@ class Desk:
     """Runs commands as ``settings`` say."""
 
     def __init__(self, settings: Settings) -> None:
-        self._hold(settings)
         self._limit = trio.CapacityLimiter(_MOST)
         self.questions: Questions = Questions(can_ask=settings.can_ask)
+        self._hold(settings)
 
     def _hold(self, settings: Settings) -> None:
         self._settings = settings
         self._agent = Agent(settings.agent, settings.directory)
+        self._approver = Approver(self._agent, settings, self.questions)
 
     @property
     def directory(self) -> str:
@@ -112,7 +113,7 @@ class Desk:
         folder = open_folder(request.folder, request.identity, settings.directory)
         try:
             record = Record(settings, request, connection.pid)
-            program = await self._approve(connection, request, record)
+            program = await self._approver.approve(connection, request, record)
             variables = dict(await fetch(request.argv, directory=settings.directory))
             record.hide(variables)
             job = make_job(settings, self._agent, request, program, variables)
@@ -124,64 +125,6 @@ class Desk:
                     await attended.aclose()  # noqa: ASYNC102 - it is shielded, and bounded
         finally:
             os.close(folder)
-
-    async def _approve(self, connection: Connection, request: Request, record: Record) -> Program:
-        """The program of ``request``, which the policy, or a human, allows.
-
-        Error handling: raises UsageError if nobody does, and what :func:`find` raises.
-        """
-        verdict = self._agent.rules.verdict(request.argv)
-        pattern = None if verdict.pattern is None else str(verdict.pattern)
-        record.decided(verdict.decision, pattern)
-        if verdict.decision == DENY:
-            await record.denied("denied")
-            raise UsageError(_denied(pattern))
-        inherited, writable = self._settings.inherited, self._settings.writable
-        program = await trio.to_thread.run_sync(find, request.argv[0], inherited, writable)
-        if verdict.decision == ALLOW:
-            return program
-        said = await self._ask(connection, request, program)
-        record.answered(said)
-        if said in ("", NO):
-            await record.denied("refused" if said else "not answered")
-            raise UsageError("the user has not allowed this command" if said else _unanswered())
-        again = await trio.to_thread.run_sync(find, request.argv[0], inherited, writable)
-        if (again.path, again.identity, again.digest) != _identity(program):
-            raise UsageError(f"{program.path} has changed since the user was asked: try again")
-        return program
-
-    async def _ask(self, connection: Connection, request: Request, program: Program) -> str:
-        question = Question(
-            number=self.questions.next_number(),
-            subject=Subject(request.argv, request.identity, (*program.identity, program.digest)),
-            folder=request.folder,
-            program=program.path,
-            pid=connection.pid,
-            guard=words_of(self._agent),
-            asked=trio.current_time(),
-        )
-        if not self.questions.is_settled(question):
-            if not self.questions.can_ask:
-                raise UsageError(
-                    "this command needs the user's permission, and there is no terminal to ask in: "
-                    "ask the user to run 'hotenv desk'"
-                )
-            await connection.send(frames.encode_number(frames.ASKED, question.number))
-        return await self.questions.ask(question, self._agent.ask_timeout)
-
-
-def _identity(program: Program) -> tuple[object, ...]:
-    return program.path, program.identity, program.digest
-
-
-def _denied(pattern: str | None) -> str:
-    which = "no pattern" if pattern is None else f"the pattern '{pattern}'"
-    why = "allows it" if pattern is None else "denies it"
-    return f"this command is not for an agent: {which} in [agent] of hotenv.toml {why}"
-
-
-def _unanswered() -> str:
-    return "the user has not answered in time whether this command is allowed: ask the user"
 
 
 async def _fail(connection: Connection, error: HotenvError) -> None:

@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """A program that was found: its ``path``, and what it is."""
+    """A program that was found: its ``path``, and ``what`` it is.
 
-    __slots__ = ("digest", "identity", "path")
+    That is its path, device and inode, and the SHA-256 of its content.
+    """
+
+    __slots__ = ("path", "what")
 
     def __init__(self, path: str) -> None:
         """Raises SystemFailureError if it cannot be read."""
         self.path: str = path
         with attempt(f"read {path}"), open(path, "rb") as file:
             status = os.fstat(file.fileno())
-            self.identity: tuple[int, int] = status.st_dev, status.st_ino
-            self.digest: str = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        self.what: tuple[object, ...] = path, status.st_dev, status.st_ino, digest
 
 
 def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str]) -> Program:

@@ -18,12 +18,12 @@ ANSWERS = (ONCE, SESSION, NO)
 class Subject:
     """What an approval is for: the words of a command, its folder, and the program.
 
-    ``folder``, ``program``: what they are, and not only where.
+    ``folder``, ``program``: what they are, and not only where (see :class:`Program`).
     """
 
     argv: tuple[str, ...]
     folder: tuple[int, int]
-    program: tuple[int, int, str] = field(repr=False)
+    program: tuple[object, ...] = field(repr=False)
 
 
 @frozen

@@ -39,10 +39,10 @@ class Record:
         """What a human said; empty for nothing."""
         self._fields["answer"] = said or None
 
-    async def denied(self, why: str) -> None:
+    async def refused(self) -> None:
         """It is not run."""
         audit = await trio.to_thread.run_sync(self._begin)
-        await trio.to_thread.run_sync(lambda: audit.end(failed=why, **self._fields))
+        await trio.to_thread.run_sync(lambda: audit.end(failed="refused", **self._fields))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
