@@ -62,7 +62,8 @@ class Deciders:
             self._table |= dict.fromkeys(("execve", "execveat"), processes.execve)
         self._only_reported = filters.only_reported(guard, truncation=kernel.truncation)
         if names is not None:
-            files = self._table["openat"] if guard.fs_readonly else lambda _: GO_ON
+            opens = guard.closes_files or guard.no_terminals
+            files = self._table["openat"] if opens else lambda _: GO_ON
             opened = {name: lambda call: names.opened(call) or files(call) for name in _OPENING}
             self._table |= opened
         if not kernel.truncation:

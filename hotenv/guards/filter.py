@@ -76,11 +76,9 @@ def build(
 
 
 def _rules(guard: Guard, *, scopes: bool, truncation: bool) -> Iterator[Rule]:
-    if guard.fs_readonly:
-        if not truncation:
-            yield from _truncation()
-        yield from _files(everything=guard.allow_read is not None or bool(guard.allow_domain))
-    if (guard.allow_read is not None or guard.strict_imports) and not guard.no_subprocess:
+    reading = guard.allow_read is not None or bool(guard.deny_read)
+    yield from _of_files(guard, truncation=truncation, reading=reading)
+    if (reading or guard.strict_imports) and not guard.no_subprocess:
         yield from (_reported(call) for call in ("execve", "execveat"))
     yield from _processes(scopes=scopes)
     yield from _subprocesses(forbidden=guard.no_subprocess)
@@ -95,6 +93,21 @@ def _rules(guard: Guard, *, scopes: bool, truncation: bool) -> Iterator[Rule]:
     yield from (Rule(call, otherwise=_EPERM) for call in (*PRIVILEGED, *KEYRINGS))
     for request in (k.TIOCSTI, k.TIOCLINUX, k.USERFAULTFD_IOC_NEW):
         yield _refused("ioctl", equals(1, request))
+
+
+def _of_files(guard: Guard, *, truncation: bool, reading: bool) -> Iterator[Rule]:
+    """``reading``: whether there are files that are not read."""
+    if guard.fs_readonly:
+        if not truncation:
+            yield from _truncation()
+        yield from _files(everything=reading or bool(guard.allow_domain))
+    elif guard.deny_read:
+        if not truncation:
+            yield _refused("truncate")
+        yield from _opened(everything=True)
+        yield from _changed()
+    elif guard.no_terminals:
+        yield from _opened(everything=False)
 
 
 def only_reported(guard: Guard, *, truncation: bool) -> frozenset[str]:
@@ -186,14 +199,24 @@ def _truncation() -> Iterator[Rule]:
     yield _refused("truncate")
 
 
-def _files(*, everything: bool) -> Iterator[Rule]:
+def _opened(*, everything: bool) -> Iterator[Rule]:
     """``everything``: whether what is only read is decided too."""
     if everything:
         yield from (_reported(call) for call in ("openat", "open"))
     else:
         yield _reported("openat", has_any(2, k.WRITING))
         yield _reported("open", has_any(1, k.WRITING))
-    yield from (_reported(call) for call in ("creat", "openat2", *sorted(CHANGES)))
+    yield _reported("openat2")
+
+
+def _changed() -> Iterator[Rule]:
+    yield from (_reported(call) for call in ("creat", *sorted(CHANGES)))
+
+
+def _files(*, everything: bool) -> Iterator[Rule]:
+    """``everything``: whether what is only read is decided too."""
+    yield from _opened(everything=everything)
+    yield from _changed()
     yield from (_refused(call) for call in sorted(ATTRIBUTES))
     yield from (_refused("ioctl", equals(1, request)) for request in k.CHANGING_IOCTLS)
     yield _refused("fcntl", equals(1, k.F_SETLEASE))  # writers would have to wait for its end
