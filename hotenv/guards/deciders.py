@@ -45,7 +45,7 @@ class Deciders:
         whether the command was executed. ``tell``: gets what is refused beside the calls; called in
         any thread.
         """
-        sockets, names = _network(guard, tell)
+        sockets, names = _network(guard, kernel, tell)
         attributes, processes = Attributes(guard, kernel), Processes(started)
         self._table = _table(
             Files(guard, kernel, system, inherited),
@@ -82,12 +82,16 @@ class Deciders:
 
 
 def _network(
-    guard: Guard, tell: Callable[[Call, Blocked], None]
+    guard: Guard, kernel: Kernel, tell: Callable[[Call, Blocked], None]
 ) -> tuple[Sockets, NameFiles | None]:
     if guard.allow_localhost or guard.allow_domain:
         from hotenv.guards.exceptions import excepting
 
         return excepting(guard, tell)
+    if guard.no_localhost:
+        from hotenv.guards.elsewhere import sockets_elsewhere
+
+        return sockets_elsewhere(guard, kernel), None
     return Sockets(guard), None
 
 

@@ -82,8 +82,7 @@ def _rules(guard: Guard, *, scopes: bool, truncation: bool) -> Iterator[Rule]:
         yield from (_reported(call) for call in ("execve", "execveat"))
     yield from _processes(scopes=scopes)
     yield from _subprocesses(forbidden=guard.no_subprocess)
-    closed = _closed_network(with_udp=guard.allow_udp)
-    yield from closed if guard.no_network else _open_network()
+    yield from _network(guard)
     if guard.allow_domain and not guard.fs_readonly:
         yield _reported("openat", equals(2, 0, k.WRITING | k.O_PATH))
         yield _reported("open", equals(1, 0, k.WRITING | k.O_PATH))
@@ -147,6 +146,40 @@ def _subprocesses(*, forbidden: bool) -> Iterator[Rule]:
         yield from (_refused(call) for call in ("clone", "fork", "vfork", "execve", "execveat"))
 
 
+def _network(guard: Guard) -> Iterator[Rule]:
+    if guard.no_network:
+        return _closed_network(with_udp=guard.allow_udp)
+    return _network_elsewhere() if guard.no_localhost else _open_network()
+
+
+def _network_elsewhere() -> Iterator[Rule]:
+    """Addresses are decided, and there are only sockets of which they are all that leads away."""
+    yield _refused("socket", equals(0, k.AF_UNIX))
+    for family, echo in ((k.AF_INET, k.IPPROTO_ICMP), (k.AF_INET6, k.IPPROTO_ICMPV6)):
+        for kind, protocols in (
+            (k.SOCK_STREAM, (0, k.IPPROTO_TCP)),
+            (k.SOCK_DGRAM, (0, k.IPPROTO_UDP, echo)),
+        ):
+            for protocol in protocols:
+                tests = (equals(0, family), equals(1, kind, k.SOCK_TYPE), equals(2, protocol))
+                yield Rule("socket", *tests, action=ALLOW)
+    yield Rule("socket", equals(0, k.AF_NETLINK), action=ALLOW)
+    yield _refused("socket")
+    yield from _socket_pairs()
+    yield _refused("connect")
+    yield _reported("bind")
+    yield _refused("sendto", is_pointer(4))
+    yield _refused("sendto", has_any(3, k.MSG_FASTOPEN))
+    yield from (_refused(call) for call in ("sendmsg", "sendmmsg"))
+    yield from _tunnels()
+    yield from _options(k.DETOURS)
+
+
+def _tunnels() -> Iterator[Rule]:
+    for request in (k.TUNSETIFF, k.TUNSETQUEUE):
+        yield _refused("ioctl", equals(1, request))
+
+
 def _open_network() -> Iterator[Rule]:
     """Unix sockets only are decided. See ``sockets`` for what the supervisor makes of them."""
     yield _refused("socket", equals(0, k.AF_UNIX))
@@ -172,8 +205,7 @@ def _closed_network(*, with_udp: bool) -> Iterator[Rule]:
         yield _refused(call, has_any(3 if call != "sendmsg" else 2, k.MSG_FASTOPEN))
     decided = _refused if with_udp else _reported  # else the kernel does not send to an address
     yield from (decided(call) for call in ("sendmsg", "sendmmsg"))
-    for request in (k.TUNSETIFF, k.TUNSETQUEUE):
-        yield _refused("ioctl", equals(1, request))
+    yield from _tunnels()
     yield from _options(k.JOINS)
 
 
