@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from hotenv.errors import HotenvError, SystemFailureError, attempt
+from hotenv.guards.closed import Closed
 from hotenv.guards.confine import apply_filter, shed_privileges
 from hotenv.guards.inherited import check_inherited, check_inherited_inside
 from hotenv.guards.isolated import check_launch
@@ -124,7 +125,7 @@ def _supervise(
     streams: Streams | None,
 ) -> int:
     """As :func:`_run`, which has made ``folder``, if there is to be one."""
-    deciding = ("no_subprocess", "allow_unix", "allow_localhost", "allow_domain")
+    deciding = ("no_localhost", "no_subprocess", "allow_unix", "allow_localhost", "allow_domain")
     needed = [f"--{name.replace('_', '-')}" for name in deciding if getattr(guard, name)]
     needed += ["--report"] * (options.report is not None)
     launch = resolve_target(launch)
@@ -137,7 +138,8 @@ def _supervise(
     readable = guard.allow_read is not None
     system = [*readable_system(launch.env, programs_of(launch)), FOLDER] if readable else []
     launch = with_words(launch, guard, files=bool(kernel.landlock))
-    ruleset = rules(guard, kernel, system, never_written(guard)) if kernel.landlock else None
+    closed = Closed(guard, never_written(guard))
+    ruleset = rules(guard, kernel, system, closed) if kernel.landlock else None
     shed_privileges(kernel)
     if launch.files or launch.env_file is not None:
         from hotenv.handover import files  # noqa: F401 - the command's process may not read it

@@ -1,0 +1,58 @@
+"""What is closed to a command, whatever it may read and change beside it."""
+
+from __future__ import annotations
+
+import os
+
+from hotenv.guards.fields import is_denied, is_within
+from hotenv.guards.mounts import all_names, read_mounts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hotenv.guards.policy import Guard
+
+
+class Closed:
+    """``denied``: what ``deny_read`` names, ``terminals``, and ``unwritten``: what is not written.
+
+    ``excepted``: what may lie deeper in what is denied. No path has a symbolic link.
+    """
+
+    __slots__ = ("denied", "excepted", "terminals", "unwritten")
+
+    def __init__(self, guard: Guard, unwritten: Iterable[str] = ()) -> None:
+        excepted = (*guard.allow_write, *(guard.allow_read or ()))
+        self.unwritten: list[str] = [*unwritten]
+        self.excepted: list[str] = [*map(os.path.realpath, excepted)]
+        self.denied: list[str] = []
+        self.terminals: list[str] = []
+        mounts = read_mounts() if guard.deny_read or guard.no_terminals else []
+        if guard.deny_read:
+            self.denied = all_names(map(os.path.realpath, guard.deny_read), mounts)
+        if guard.no_terminals:
+            from hotenv.guards.terminals import terminals
+
+            self.terminals = terminals(mounts)
+
+    def unread_in(self, path: str) -> list[str]:
+        """What is not read, if the exception ``path`` counts."""
+        outer = [root for root in self.denied if _is_below(path, root)]
+        return [*(root for root in self.denied if root not in outer), *self.terminals]
+
+    def unwritten_in(self, path: str) -> list[str]:
+        """Likewise, what is not written."""
+        return [*self.unwritten, *self.unread_in(path)]
+
+    def denies(self, path: str) -> bool:
+        """Whether nothing at ``path`` is opened."""
+        return is_denied(path, self.denied, self.excepted)
+
+    def fixes(self, directory: str) -> bool:
+        """Whether no name appears or vanishes in ``directory``, as something in it is denied."""
+        return any(is_within(root, [directory]) for root in self.denied)
+
+
+def _is_below(path: str, root: str) -> bool:
+    return is_within(path, [root]) and not is_within(root, [path])
