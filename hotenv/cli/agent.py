@@ -106,6 +106,7 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
     from hotenv.cli.guards import existing
     from hotenv.desk.agents import settings_of
     from hotenv.guards.policy import Guard
+    from hotenv.session.runtime import SHARED
 
     home = os.path.expanduser("~")
     folders = [os.path.join(home, each) for each in settings_of(argv[0])]
@@ -116,6 +117,9 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
     return Guard(
         fs_readonly=True,
         private_tmp=True,
+        no_localhost=not args.allow_localhost,
+        no_terminals=True,
+        deny_read=[SHARED],
         allow_write=[project.directory, *folders, *written],
         allow_unix=[place.requests, *opened],
     )

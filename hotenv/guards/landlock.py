@@ -80,10 +80,11 @@ def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Closed) -
         ruleset.grant("/", k.REFER)
     for path in guard.allow_write:
         with attempt(f"allow writing to {path}"):
-            ruleset.grant(path, 0)
-            real = os.path.realpath(path)
-            unread, unwritten = closed.unread_in(real), closed.unwritten_in(real)
-            _grant_covering(ruleset, {reading: unread, writing: unwritten}, real)
+            opened = os.open(path, k.O_PATH | os.O_CLOEXEC)
+        real = os.path.realpath(f"/proc/self/fd/{opened}")
+        unread, unwritten = closed.unread_in(real), closed.unwritten_in(real)
+        _grant_covering(ruleset, {reading: unread, writing: unwritten}, real, opened)
+        os.close(opened)
     unread = closed.unread_in("/")
     if not guard.fs_readonly:
         _grant_covering(ruleset, {reading: unread, writing: closed.unwritten_in("/")}, "/")
@@ -95,8 +96,8 @@ def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Closed) -
         for path in (*system, *READABLE_DEVICES):
             _grant_covering(ruleset, {reading: unread}, os.path.realpath(path))
     _grant_all(ruleset, WRITABLE_DEVICES, k.WRITE_FILE)
-    opened = _inherited_files() if guard.closes_files or guard.no_terminals else ()
-    for descriptor, flags in opened:
+    inherited = _inherited_files() if guard.closes_files or guard.no_terminals else ()
+    for descriptor, flags in inherited:
         written = (k.WRITE_FILE | k.TRUNCATE) * _writes(flags)
         _grant_all(ruleset, [descriptor], written | reading & k.READ_FILE * _reads(flags))
     return ruleset
@@ -118,9 +119,12 @@ def _writing(guard: Guard, kernel: Kernel) -> int:
     return k.WRITE_FILE | (k.REMOVING_AND_MAKING if guard.allow_domain else 0)
 
 
-def _grant_covering(ruleset: Ruleset, closed: dict[int, list[str]], root: str) -> None:
+def _grant_covering(
+    ruleset: Ruleset, closed: dict[int, list[str]], root: str, opened: int | None = None
+) -> None:
+    """``opened``: a descriptor of ``root``, which another process could replace."""
     for path, rights in covering(closed, root):
-        _grant_all(ruleset, [path], rights)
+        _grant_all(ruleset, [path if path != root or opened is None else opened], rights)
 
 
 def _grant_all(ruleset: Ruleset, targets: Iterable[str | int], rights: int) -> None:
