@@ -29,11 +29,8 @@ VARIABLE = "HOTENV_DESK"
 """Names the socket of the desk, for what runs inside."""
 
 _STDIN, _STDOUT, _STDERR = range(3)
+_STREAMS = {frames.STDOUT: _STDOUT, frames.STDERR: _STDERR}
 _SIZE = struct.Struct("!ii")
-_PASSED_ON = (
-    *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1),
-    *(signal.SIGUSR2, signal.SIGTSTP),
-)
 
 
 def run_at_desk(path: str, argv: Sequence[str]) -> int:
@@ -93,7 +90,8 @@ class _Visit:
         self._screen = screen
         self._reader = frames.FrameReader()
         self._window = frames.INPUT_WINDOW
-        self._has_input = True
+        self._has_started = False
+        self._has_input = _is_open(_STDIN)
         self._status: int | None = None
 
     def ask(self, argv: Sequence[str]) -> None:
@@ -110,8 +108,6 @@ class _Visit:
             environment=passed(os.environ),
         )
         self._send(frames.encode(frames.REQUEST, request.encode()))
-        if not _is_open(_STDIN):
-            self._end_input()
 
     def follow(self) -> int:
         """Pass everything on until the command has ended; its wait status."""
@@ -119,7 +115,7 @@ class _Visit:
         poll.register(self._connection.fileno(), select.POLLIN)
         poll.register(self._screen.wakeup, select.POLLIN)
         while self._status is None:
-            if self._has_input and self._window:
+            if self._has_started and self._has_input and self._window:
                 poll.register(_STDIN, select.POLLIN)
             else:
                 with suppress(KeyError):
@@ -141,20 +137,30 @@ class _Visit:
             self._take(kind, payload)
 
     def _take(self, kind: bytes, payload: bytes) -> None:
-        if kind in (frames.STDOUT, frames.STDERR):
-            self._write(_STDOUT if kind == frames.STDOUT else _STDERR, payload)
+        if kind in _STREAMS:
+            self._write(_STREAMS[kind], payload)
         elif kind == frames.TAKEN:
             self._window += frames.number(payload)
+        elif kind == frames.FAILED:
+            raise decode_error(payload)
+        elif kind == frames.ENDED:
+            self._status = frames.number(payload)
+        else:
+            self._follow_command(kind, payload)
+
+    def _follow_command(self, kind: bytes, payload: bytes) -> None:
+        """It has started, or stopped, or waits for a human."""
+        if kind == frames.STARTED:
+            self._has_started = True
+            self._screen.take()
+            if not self._has_input:
+                self._end_input()
         elif kind == frames.STOPPED:
             self._screen.stop(os.WSTOPSIG(frames.number(payload)))
             self._send(frames.encode_number(frames.SIGNAL, signal.SIGCONT))
             self._resize()
         elif kind == frames.ASKED:
             say("waiting for the user's permission (see 'hotenv desk')")
-        elif kind == frames.ENDED:
-            self._status = frames.number(payload)
-        elif kind == frames.FAILED:
-            raise decode_error(payload)
         else:
             raise ArtifactError("the desk has sent a frame that is not known")
 
@@ -190,8 +196,12 @@ class _Visit:
         for signum in self._screen.signals():
             if signum == signal.SIGWINCH:
                 self._resize()
-            elif signum in _PASSED_ON:
+            elif self._has_started:
                 self._send(frames.encode_number(frames.SIGNAL, signum))
+            elif signum == signal.SIGTSTP:
+                self._screen.stop(signum)
+            else:
+                self._status = signum  # nothing runs: this process ends by it
 
     def _resize(self) -> None:
         if self._screen.streams:

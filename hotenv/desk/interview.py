@@ -40,6 +40,7 @@ class Interview:
     def conduct(self) -> None:
         """Ask until there is nobody to answer."""
         modes = termios.tcgetattr(_STDIN)
+        self._greet()
         try:
             tty.setcbreak(_STDIN, termios.TCSAFLUSH)
             going_on = True
@@ -53,6 +54,13 @@ class Interview:
         finally:
             termios.tcsetattr(_STDIN, termios.TCSADRAIN, modes)
             self._watch.close()
+
+    def _greet(self) -> None:
+        select.select([self._watch.fileno()], [], [])
+        self._watch.read()
+        directory = printable(self._watch.directory)
+        write_output(f"waiting for the agent of {directory} to ask (q: quit)\n".encode())
+        self._show()
 
     def _press(self, key: bytes) -> bool:
         """Do what ``key`` says; whether there may be another one."""

@@ -91,11 +91,11 @@ class Questions:
         if number not in self._open or said not in ANSWERS:
             return None
         question, answered, kept = self._open[number]
-        if not kept:
+        if not kept:  # else somebody else was faster
             kept.append(said)
             answered.set()
-        if said == SESSION:
-            self._approved.add(question.subject)
+            if said == SESSION:
+                self._approved.add(question.subject)
         return question
 
     def _tell(self) -> None:

@@ -62,6 +62,7 @@ class Running:
         for kind, payload in self._said:
             await self._do(attended, kind, payload)
         self._attended = attended
+        await connection.send(frames.encode(frames.STARTED))
         outcome: int | HotenvError = 0
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write, attended, connection)

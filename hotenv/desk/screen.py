@@ -23,8 +23,7 @@ _CAUGHT = (
 class Screen:
     """``streams``: those of the standard streams that are the terminal.
 
-    Inside the block its keys have no meaning here, and signals are noted: ``wakeup`` can be read
-    then.
+    Inside the block signals are noted: ``wakeup`` can be read then.
     """
 
     def __init__(self) -> None:
@@ -41,7 +40,6 @@ class Screen:
         for signum in _CAUGHT:
             if signal.getsignal(signum) != signal.SIG_IGN:
                 signal.signal(signum, lambda *_: None)
-        self._take()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,16 +66,18 @@ class Screen:
 
     def stop(self, signum: int) -> None:
         """Stop as the command has, until this is continued."""
+        was_taken = self._modes is not None
         self._restore()
         if signum != signal.SIGSTOP:
             signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
         if signum != signal.SIGSTOP:
             signal.signal(signum, lambda *_: None)
-        self._take()
+        if was_taken:
+            self.take()
 
-    def _take(self) -> None:
-        """Let keys pass through as they are."""
+    def take(self) -> None:
+        """Let keys pass through as they are, until the end of the block."""
         if 0 not in self.streams:
             return
         with suppress(termios.error):
