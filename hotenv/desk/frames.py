@@ -25,8 +25,8 @@ VARIABLES, STATUS = b"variables", b"status"
 
 ASKED, STARTED, STDOUT, STDERR, TAKEN = b"A", b"B", b"1", b"2", b"T"
 STOPPED, ENDED, FAILED, ANSWER = b"Z", b"X", b"F", b"J"
-"""What the desk sends. ASKED: a human is asked. STARTED: input is taken from now on. STOPPED, ENDED:
-a wait status. ANSWER: JSON."""
+"""What the desk sends. ASKED: a human is asked. STARTED: input is taken from now on. STOPPED and
+ENDED: a wait status. ANSWER: JSON."""
 
 INPUT_WINDOW = 256 * 1024
 """Bytes of input on their way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
@@ -65,14 +66,20 @@ class Place:
 
 
 def make_place() -> Place:
-    """A new one. Raises SystemFailureError if that is not possible."""
+    """A new one, which is in use as long as this process, and what it forks.
+
+    Error handling: raises SystemFailureError if that is not possible.
+    """
     base = make_runtime_base()
     with attempt(f"create a directory in {base}"):
         while True:
             path = os.path.join(base, PREFIX + secrets.token_hex(4))
-            with suppress(FileExistsError):
+            # A directory without a lock may be removed by prune at any moment.
+            with suppress(FileExistsError, FileNotFoundError, BlockingIOError):
                 os.mkdir(path, PRIVATE_DIRECTORY)
-                return Place(path)
+                lock = _locked(path)
+                if os.path.samestat(os.fstat(lock), os.stat(path)):
+                    return Place(path)
 
 
 def find_place(directory: str) -> Place:
@@ -99,6 +106,29 @@ def places() -> Iterator[Place]:
         for name in sorted(os.listdir(base)):
             if name.startswith(PREFIX):
                 yield Place(os.path.join(base, name))
+
+
+def remove_abandoned(base: str) -> Iterator[str]:
+    """Remove the directories of agents that were killed from ``base``. Yields the path of each."""
+    for name in sorted(os.listdir(base)):
+        if name.startswith(PREFIX):
+            place = Place(os.path.join(base, name))
+            with suppress(OSError):  # it is in use
+                lock = _locked(place.path)
+                place.remove()
+                os.close(lock)
+                yield place.path
+
+
+def _locked(path: str) -> int:
+    """A descriptor that keeps ``path`` locked. Raises BlockingIOError if somebody else has it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _listening(path: str) -> socket.socket:
