@@ -151,6 +151,8 @@ def test_a_key_that_stops(shop: Path) -> None:
     terminal.type(b"fg\n")
     terminal.type(b"hello\n")
     terminal.expect(b"got hello\r\n")
+    terminal.screen = b""
+    terminal.expect(b"bash-")  # what is typed before is the command's
     terminal.type(b"exit\n")
     assert terminal.wait() == 0
 
