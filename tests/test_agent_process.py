@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import struct
+import tempfile
 import termios
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from agents import RULES, SECRET, agent, agent_command, desks, environment, project, running
+from agents import (
+    RULES,
+    SECRET,
+    VARIABLES,
+    agent,
+    agent_command,
+    desks,
+    environment,
+    project,
+    running,
+    write_project,
+)
 from guarded import needs_guards
 from processes import HOTENV, Terminal, hotenv, said, wait_until
 
@@ -112,10 +125,39 @@ def test_its_exit_status(shop: Path) -> None:
 
 
 def test_nothing_is_in_its_environment(shop: Path) -> None:
-    """No value, and the way to the desk."""
-    done = agent(shop, "env")
-    assert SECRET.encode() not in done.stdout
-    assert b"\nHOTENV_DESK=/" in b"\n" + done.stdout
+    """No value, even if hotenv was started with them; and the way to the desk."""
+    done = agent(shop, "env", API_TOKEN="older", COPY=SECRET, KEPT="1")
+    lines = done.stdout.splitlines()
+    assert b"KEPT=1" in lines
+    assert not [line for line in lines if line.startswith((b"API_TOKEN=", b"COPY="))]
+    assert [line for line in lines if line.startswith(b"HOTENV_DESK=/")]
+
+
+def test_credentials(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor can it read those of its user, unless it is let, or what else it is denied."""
+    home = Path(tempfile.mkdtemp(prefix="hotenv-home-", dir="/var/tmp"))
+    try:
+        for name in (".ssh", ".aws", "notes", "public"):
+            (home / name).mkdir()
+            (home / name / "file").write_text(f"{name}\n")
+        monkeypatch.setenv("HOME", str(home))
+        script = f"cat {home}/.ssh/file {home}/.aws/file {home}/notes/file {home}/public/file"
+        options = ["--allow-read", f"{home}/.aws", "--deny-read", f"{home}/notes"]
+        assert agent(shop, script).stdout == b"notes\npublic\n"
+        assert agent(shop, script, *options).stdout == b".aws\npublic\n"
+    finally:
+        shutil.rmtree(home)
+
+
+def test_the_input_of_the_session(tmp_path: Path) -> None:
+    """Is not for it to read, although it is in the project."""
+    directory = tmp_path / "shop"
+    directory.mkdir()
+    (directory / "secrets.env").write_bytes(VARIABLES)
+    write_project(directory, RULES, '[session]\ninput = "secrets.env"\n')
+    done = agent(directory, "cat secrets.env; hotenv run -- printenv OTHER; cat hotenv.toml")
+    assert done.stdout.startswith(b"[OTHER]\n[agent]")
+    assert hotenv("stop", cwd=directory).returncode == 0
 
 
 def test_a_size(shop: Path) -> None:

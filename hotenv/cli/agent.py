@@ -33,6 +33,8 @@ def add_options(parser: Parser) -> None:
     for option, metavar, text in (
         ("--allow-write", "PATH", "let AGENT change PATH and what is in it"),
         ("--allow-unix", "PATH", "let AGENT connect to the Unix socket PATH, or to those in it"),
+        ("--allow-read", "PATH", "let AGENT read PATH, although it is a place for credentials"),
+        ("--deny-read", "PATH", "keep AGENT from reading PATH and what is in it"),
     ):
         parser.add_argument(
             option, action="append", default=[], metavar=metavar, help=f"{text}; may be repeated"
@@ -74,22 +76,25 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> NoReturn:
+    from hotenv.cli.session import ask_or_start
     from hotenv.desk.agents import environment_of
     from hotenv.desk.client import VARIABLE
-    from hotenv.desk.reach import check_reach
+    from hotenv.desk.reach import check_reach, without_values
     from hotenv.desk.start import start_desk
+    from hotenv.exchange.protocol import Request
     from hotenv.guards.run import Options, run_under
     from hotenv.handover.launch import Launch, inherited_environment
 
     home = os.path.expanduser("~")
     guard = _guard(args, argv, project, place)
     check_reach([*map(os.path.realpath, guard.allow_write)])
+    _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
     inherited = inherited_environment()
     life = start_desk(_settings(args, project, place, guard, inherited))
     own = {name: os.path.join(home, path) for name, path in environment_of(argv[0]).items()}
     env = {
         **{name.encode(): value.encode() for name, value in own.items()},
-        **inherited,
+        **without_values(inherited, variables),
         VARIABLE.encode(): os.fsencode(place.requests),
     }
 
@@ -106,7 +111,6 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
     from hotenv.cli.guards import existing
     from hotenv.desk.agents import settings_of
     from hotenv.guards.policy import Guard
-    from hotenv.session.runtime import SHARED
 
     home = os.path.expanduser("~")
     folders = [os.path.join(home, each) for each in settings_of(argv[0])]
@@ -119,10 +123,27 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
         private_tmp=True,
         no_localhost=not args.allow_localhost,
         no_terminals=True,
-        deny_read=[SHARED],
+        deny_read=_unread(args, project, home),
         allow_write=[project.directory, *folders, *written],
         allow_unix=[place.requests, *opened],
     )
+
+
+def _unread(args: argparse.Namespace, project: Project, home: str) -> list[str]:
+    """What the agent may not read: there it could find values, or the way to them.
+
+    The private files of commands are among those that all users share.
+    """
+    from hotenv.cli.guards import existing
+    from hotenv.desk.agents import CREDENTIALS
+    from hotenv.guards.fields import is_within
+    from hotenv.session.runtime import SHARED
+
+    allowed = [existing(each, "--allow-read") for each in args.allow_read]
+    closed = [os.path.join(home, each) for each in CREDENTIALS]
+    closed += [project.input] if "input" in project.session else []
+    denied = [existing(each, "--deny-read") for each in args.deny_read]
+    return [SHARED, *denied, *(each for each in closed if not is_within(each, allowed))]
 
 
 def _settings(

@@ -1,4 +1,4 @@
-"""What well-known agents need: where their settings are. Pure."""
+"""What well-known agents need, and what no agent needs to read. Pure."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
     "claude": {"CLAUDE_CONFIG_DIR": ".claude"},
 }
 """Variables that name a directory in the home, for agents that would write elsewhere."""
+
+
+CREDENTIALS = (
+    *(".ssh", ".gnupg", ".password-store", ".netrc", ".vault-token", ".git-credentials"),
+    *(".aws", ".azure", ".kube", ".docker/config.json", ".config/gcloud", ".config/gh"),
+    *(".config/op", ".config/sops", ".config/age", ".config/git/credentials"),
+)
+"""Files and directories in the home: with what is in them, an agent could ask where the values come
+from."""
 
 
 def settings_of(name: str) -> tuple[str, ...]:

@@ -11,7 +11,10 @@ from hotenv.guards.shebang import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+_MOST_LINKS = 40  # as Linux follows
 
 
 class Program:
@@ -48,13 +51,23 @@ def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str])
     if found is None:
         raise SystemFailureError(f"cannot run '{name}': command not found")
     path = os.fsdecode(found)
-    for each in (path, os.path.realpath(path)):
+    for each in _links(path):
         if not os.path.isabs(each) or is_within(os.path.realpath(os.path.dirname(each)), writable):
             raise UsageError(
                 f"cannot run '{name}' for an agent: {each} is in a directory that the agent can "
                 "write: install it elsewhere, on the PATH that 'hotenv agent' has"
             )
     return Program(path)
+
+
+def _links(path: str) -> Iterator[str]:
+    """``path``, and what it leads to, link by link."""
+    for _ in range(_MOST_LINKS):
+        yield path
+        try:
+            path = os.path.join(os.path.dirname(path), os.readlink(path))
+        except OSError:  # it is no link
+            return
 
 
 def open_folder(path: str, identity: tuple[int, int], root: str) -> int:

@@ -1,4 +1,4 @@
-"""What an agent must not be able to write, because people rely on it outside of its guard."""
+"""What is out of the reach of an agent: what people rely on, and values that lie around."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 
 from hotenv.errors import UsageError
 from hotenv.guards.fields import is_within
+from hotenv.redaction.values import is_everywhere
 from hotenv.session.state import state_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 def check_reach(writable: Sequence[str]) -> None:
@@ -20,6 +21,18 @@ def check_reach(writable: Sequence[str]) -> None:
         for each in writable:
             if is_within(os.path.realpath(path), [each]):
                 raise UsageError(f"an agent that can write {each} could change {what}: {remedy}")
+
+
+def without_values(
+    environment: Mapping[bytes, bytes], variables: Mapping[str, str]
+) -> dict[bytes, bytes]:
+    """``environment`` without ``variables``, and without their values under another name.
+
+    A session's variables are in it if it comes from ``hotenv run``.
+    """
+    names = {name.encode() for name in variables}
+    values = {value.encode() for value in variables.values() if not is_everywhere(value)}
+    return {n: v for n, v in environment.items() if n not in names and v not in values}
 
 
 def _out_of_reach() -> Iterator[tuple[str, str, str]]:
