@@ -54,6 +54,8 @@ async def test_environment_and_directory(tmp_path: Path) -> None:
         no_subprocess=True,
         fs_readonly=True,
         private_tmp=True,
+        no_terminals=True,
+        deny_read=[str(tmp_path / "hidden"), "/var"],
         allow_write=[place],
         allow_read=["/usr/share"],
         allow_unix=[place],
@@ -63,6 +65,16 @@ async def test_environment_and_directory(tmp_path: Path) -> None:
     run = await hotenv.run_guarded(["/bin/sh", "-c", script], guard, env=env, cwd=place)
     assert (run.status, run.refusals) == (0, ())
     assert (tmp_path / "place" / "file").read_text() == "1\n"
+
+
+async def test_this_machine(tmp_path: Path) -> None:
+    """It is closed, alone and where some hosts are excepted."""
+    script = "import socket; socket.create_connection(('127.0.0.1', 9))"
+    closed = Guard(no_localhost=True)
+    for guard in (closed, closed & Guard(allow_domain=["127.0.0.1"])):
+        run = await hotenv.run_guarded([PYTHON, "-S", "-c", script], guard, cwd=tmp_path)
+        assert [(each.what, each.guard) for each in run.blocked] == [("connect", "no-localhost")]
+        assert run.blocked[0].remedy is None
 
 
 async def test_nothing_but_the_system(tmp_path: Path) -> None:

@@ -83,17 +83,17 @@ def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Closed) -
             ruleset.grant(path, 0)
             real = os.path.realpath(path)
             unread, unwritten = closed.unread_in(real), closed.unwritten_in(real)
-            _grant_covering(ruleset, {reading: unread, writing: unwritten}, real)
+            _grant(ruleset, {reading: unread, writing: unwritten}, real, closed)
     unread = closed.unread_in("/")
     if not guard.fs_readonly:
-        _grant_covering(ruleset, {reading: unread, writing: closed.unwritten_in("/")}, "/")
+        _grant(ruleset, {reading: unread, writing: closed.unwritten_in("/")}, "/", closed)
     elif guard.allow_read is None:
-        _grant_covering(ruleset, {reading: unread}, "/")
+        _grant(ruleset, {reading: unread}, "/", closed)
     else:
         for path in map(os.path.realpath, guard.allow_read):
-            _grant_covering(ruleset, {reading: closed.unread_in(path)}, path)
+            _grant(ruleset, {reading: closed.unread_in(path)}, path, closed)
         for path in (*system, *READABLE_DEVICES):
-            _grant_covering(ruleset, {reading: unread}, os.path.realpath(path))
+            _grant(ruleset, {reading: unread}, os.path.realpath(path), closed)
     _grant_all(ruleset, WRITABLE_DEVICES, k.WRITE_FILE)
     opened = _inherited_files() if guard.closes_files or guard.no_terminals else ()
     for descriptor, flags in opened:
@@ -118,8 +118,9 @@ def _writing(guard: Guard, kernel: Kernel) -> int:
     return k.WRITE_FILE | (k.REMOVING_AND_MAKING if guard.allow_domain else 0)
 
 
-def _grant_covering(ruleset: Ruleset, closed: dict[int, list[str]], root: str) -> None:
-    for path, rights in covering(closed, root):
+def _grant(ruleset: Ruleset, without: dict[int, list[str]], root: str, closed: Closed) -> None:
+    """Allow each of the rights in ``root`` but for what it is ``without``."""
+    for path, rights in covering(without, root, divided=closed.divided):
         _grant_all(ruleset, [path], rights)
 
 
