@@ -187,7 +187,7 @@ def test_other_mounts(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     words = " ".join([*HOTENV, "guard", QUIET, "--", "sh", "-c"])
     script = f"""
-mount -t devpts -o ptmxmode=666 devpts pts && mount --bind /dev dev || exit 99
+mount -t devpts -o ptmxmode=666 devpts pts && mount --rbind /dev dev || exit 99
 : <> pts/ptmx && : <> dev/ptmx && echo before
 {words} ': <> pts/ptmx'
 {words} ': <> dev/ptmx'
