@@ -266,8 +266,13 @@ def test_other_kernels(landlock: int, lacking: str | None) -> None:
     kernel = Kernel("x86_64", landlock)
     if lacking is None:
         check(Guard(fs_readonly=True, no_network=True), kernel)
-        assert missing(Guard(fs_readonly=True), kernel) == []
+        for guard in (Guard(fs_readonly=True), Guard(no_terminals=True, deny_read=["/a"])):
+            assert missing(guard, kernel) == []
         return
+    if not landlock:
+        said = "".join(missing(Guard(no_terminals=True, deny_read=["/a"]), kernel))
+        assert "other terminals can be opened" in said
+        assert "what --deny-read names can be read" in said
     with pytest.raises(hotenv.SystemFailureError) as raised:
         check(Guard(fs_readonly=True), kernel)
     assert lacking in str(raised.value)

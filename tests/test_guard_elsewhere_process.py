@@ -229,6 +229,19 @@ def test_race_of_connections(probe: str, tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_race_of_streams(probe: str, tmp_path: Path) -> None:
+    """Likewise, with a server; the other address is one that the kernel refuses by itself."""
+    with listening("127.0.0.1") as server:
+        words = ["race internet", "-", "9", "127.0.0.1", port_of(server)]
+        assert freely(probe, *words, "1000000", cwd=tmp_path) == 0
+        while came(server):
+            pass
+        result = guard(ELSEWHERE, "--keep-status", "--", probe, *words, "3000", cwd=tmp_path)
+        assert result.status == errno.EPERM, result
+        assert not came(server)
+
+
+@needs_compiler
 def test_race_of_datagrams(probe: str, tmp_path: Path) -> None:
     """Likewise; the other address is one that the kernel refuses, so that nothing is sent there."""
     with listening("127.0.0.1", socket.SOCK_DGRAM) as server:
