@@ -14,7 +14,10 @@ WHERE = "/shop/hotenv.toml: "
 
 GUARD = {
     "no-network": True,
+    "no-localhost": True,
     "no-subprocess": False,
+    "no-terminals": True,
+    "deny-read": ["secrets"],
     "fs-readonly": "src",
     "private-tmp": True,
     "strict-imports": "all",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
+from hotenv.guards.covering import identity_at
 from hotenv.guards.fields import is_denied, is_within
 from hotenv.guards.mounts import all_names, read_mounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from hotenv.guards.policy import Guard
 
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 class Closed:
     """``denied``: what ``deny_read`` names, ``terminals``, and ``unwritten``: what is not written.
 
-    ``excepted``: what may lie deeper in what is denied. No path has a symbolic link.
+    ``excepted``: what may lie deeper in what is denied. No path has a symbolic link. ``divided``:
+    the directories above what is mounted more than once, by device and inode.
     """
 
-    __slots__ = ("denied", "excepted", "terminals", "unwritten")
+    __slots__ = ("denied", "divided", "excepted", "terminals", "unwritten")
 
     def __init__(self, guard: Guard, unwritten: Iterable[str] = ()) -> None:
         excepted = (*guard.allow_write, *(guard.allow_read or ()))
@@ -35,6 +37,9 @@ class Closed:
             from hotenv.guards.terminals import terminals
 
             self.terminals = terminals(mounts)
+        again = [*self.denied, *self.terminals] if mounts else []
+        above = {part for path in again for part in _above(path)}
+        self.divided: frozenset[tuple[int, int]] = frozenset(filter(None, map(identity_at, above)))
 
     def unread_in(self, path: str) -> list[str]:
         """What is not read, if the exception ``path`` counts."""
@@ -49,9 +54,15 @@ class Closed:
         """Whether nothing at ``path`` is opened."""
         return is_denied(path, self.denied, self.excepted)
 
-    def fixes(self, directory: str) -> bool:
-        """Whether no name appears or vanishes in ``directory``, as something in it is denied."""
+    def divides(self, directory: str) -> bool:
+        """Whether something in ``directory`` is denied, so that it cannot be open as a whole."""
         return any(is_within(root, [directory]) for root in self.denied)
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
 
 
 def _is_below(path: str, root: str) -> bool:

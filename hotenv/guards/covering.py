@@ -13,11 +13,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    Identities = Collection[tuple[int, int]]
+    """Device and inode of each."""
 
-def covering(closed: Mapping[int, Collection[str]], root: str = "/") -> Iterator[tuple[str, int]]:
+
+def covering(
+    closed: Mapping[int, Collection[str]], root: str = "/", *, divided: Identities = ()
+) -> Iterator[tuple[str, int]]:
     """Paths that cover ``root``, each with rights. ``closed``: by rights, where they do not hold.
 
-    A directory is listed once, and only if something in it is closed.
+    A directory is listed once, and only if something in it is closed. ``divided``: what is not
+    covered as a whole by any name, as something in it is closed by another one.
     """
     rights, inside = 0, {}
     for right, paths in closed.items():
@@ -27,16 +33,25 @@ def covering(closed: Mapping[int, Collection[str]], root: str = "/") -> Iterator
             inside[right] = below
         else:
             rights |= right
-    if rights:
+    if rights and not (divided and identity_at(root) in divided):
         yield root, rights
     if inside:
         for path in _entries(root, inside):
-            yield from covering(inside, path)
+            yield from covering(inside, path, divided=divided)
 
 
 def all_but(excluded: Collection[str], root: str = "/") -> Iterator[str]:
     """Paths that cover ``root`` without those that are ``excluded``."""
     return (path for path, _ in covering({1: excluded}, root))
+
+
+def identity_at(path: str) -> tuple[int, int] | None:
+    """Device and inode of what is there; None if nothing is."""
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _entries(root: str, inside: Mapping[int, Collection[str]]) -> Iterator[str]:

@@ -89,9 +89,13 @@ def _network(
 
         return excepting(guard, tell)
     if guard.no_localhost:
-        from hotenv.guards.elsewhere import sockets_elsewhere
+        from hotenv.guards.datagrams import Datagrams
+        from hotenv.guards.elsewhere import Elsewhere
+        from hotenv.guards.later import Later
 
-        return sockets_elsewhere(guard, kernel), None
+        later = Later()
+        elsewhere = Elsewhere(kernel, later)
+        return Sockets(guard, elsewhere=elsewhere, datagrams=Datagrams(elsewhere, later)), None
     return Sockets(guard), None
 
 

@@ -19,10 +19,7 @@ from hotenv import libc
 from hotenv.guards import syscalls as k
 from hotenv.guards.addresses import DNS, internet, packed
 from hotenv.guards.attempts import UNFINISHED, begin, finish, set_timeout
-from hotenv.guards.datagrams import Datagrams
 from hotenv.guards.destinations import destination
-from hotenv.guards.later import Later
-from hotenv.guards.sockets import Sockets
 from hotenv.guards.thismachine import is_here, resolvers
 from hotenv.guards.verdict import NO_LOCALHOST, Blocked, fails, refused
 
@@ -30,9 +27,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hotenv.guards.destinations import Destination
     from hotenv.guards.kernel import Kernel
+    from hotenv.guards.later import Later
     from hotenv.guards.listener import Call
     from hotenv.guards.messages import Message
-    from hotenv.guards.policy import Guard
     from hotenv.guards.verdict import Verdict
 
 _DETOURS = {
@@ -41,13 +38,6 @@ _DETOURS = {
     (k.IPPROTO_IPV6, 57),  # IPV6_RTHDR
 }
 """Control data that leads a message by way of another address than its own."""
-
-
-def sockets_elsewhere(guard: Guard, kernel: Kernel) -> Sockets:
-    """What decides about sockets, for ``guard``."""
-    later = Later()
-    elsewhere = Elsewhere(kernel, later)
-    return Sockets(guard, elsewhere=elsewhere, datagrams=Datagrams(elsewhere, later))
 
 
 class Elsewhere:

@@ -14,13 +14,16 @@ from hotenv.guards.closed import Closed
 from hotenv.guards.fields import is_within
 from hotenv.guards.foresight import Identity, Place, blocked_change, find_place
 from hotenv.guards.landlock import READABLE_DEVICES, WRITABLE_DEVICES
+from hotenv.guards.paths import real_path
 from hotenv.guards.verdict import (
+    ANSWERED,
     DENY_READ,
     FS_READONLY,
     GO_ON,
     NO_TERMINALS,
     Blocked,
     Verdict,
+    fails,
     refused,
 )
 from hotenv.guards.words import FOLDER
@@ -103,7 +106,32 @@ class Files:
             return self._reported(
                 call, "write", place, lambda it: it.may_write(flags, self._is_root)
             )
-        return self._read(place)
+        return self._listed(call, place, flags) or self._read(place)
+
+    def _listed(self, call: Call, place: Place, flags: int) -> Verdict | None:
+        """Open a directory above what is denied for the command, which may list it.
+
+        The kernel could only allow that together with all that is in it.
+        """
+        if not (place.is_directory() and self._divides(place.path)) or call.name == "openat2":
+            return None
+        try:
+            directory = os.open(place.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            return None
+        try:
+            if not self._divides(real_path(directory)):  # it was moved meanwhile
+                return None
+            call.install(directory, cloexec=bool(flags & os.O_CLOEXEC))
+        except OSError as error:
+            return fails(error.errno or errno.EMFILE)
+        finally:
+            os.close(directory)
+        return ANSWERED
+
+    def _divides(self, path: str) -> bool:
+        readable = self._readable is None or is_within(path, self._readable)
+        return readable and self._closed.divides(path) and not self._closed.denies(path)
 
     def _read(self, place: Place) -> Verdict:
         if not place.may_read(self._is_root) or place.identity in self._inherited_read:
@@ -192,7 +220,7 @@ class Files:
             return ""
         if is_within(place.path, self._closed.terminals):
             return NO_TERMINALS
-        fixed = names and self._closed.fixes(os.path.dirname(place.path))
+        fixed = names and self._closed.divides(os.path.dirname(place.path))
         return DENY_READ if fixed or self._closed.denies(place.path) else ""
 
     def _is_open(self, place: Place) -> bool:

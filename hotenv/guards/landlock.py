@@ -83,18 +83,18 @@ def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Closed) -
             opened = os.open(path, k.O_PATH | os.O_CLOEXEC)
         real = os.path.realpath(f"/proc/self/fd/{opened}")
         unread, unwritten = closed.unread_in(real), closed.unwritten_in(real)
-        _grant_covering(ruleset, {reading: unread, writing: unwritten}, real, opened)
+        _grant(ruleset, {reading: unread, writing: unwritten}, real, closed, opened)
         os.close(opened)
     unread = closed.unread_in("/")
     if not guard.fs_readonly:
-        _grant_covering(ruleset, {reading: unread, writing: closed.unwritten_in("/")}, "/")
+        _grant(ruleset, {reading: unread, writing: closed.unwritten_in("/")}, "/", closed)
     elif guard.allow_read is None:
-        _grant_covering(ruleset, {reading: unread}, "/")
+        _grant(ruleset, {reading: unread}, "/", closed)
     else:
         for path in map(os.path.realpath, guard.allow_read):
-            _grant_covering(ruleset, {reading: closed.unread_in(path)}, path)
+            _grant(ruleset, {reading: closed.unread_in(path)}, path, closed)
         for path in (*system, *READABLE_DEVICES):
-            _grant_covering(ruleset, {reading: unread}, os.path.realpath(path))
+            _grant(ruleset, {reading: unread}, os.path.realpath(path), closed)
     _grant_all(ruleset, WRITABLE_DEVICES, k.WRITE_FILE)
     inherited = _inherited_files() if guard.closes_files or guard.no_terminals else ()
     for descriptor, flags in inherited:
@@ -119,11 +119,18 @@ def _writing(guard: Guard, kernel: Kernel) -> int:
     return k.WRITE_FILE | (k.REMOVING_AND_MAKING if guard.allow_domain else 0)
 
 
-def _grant_covering(
-    ruleset: Ruleset, closed: dict[int, list[str]], root: str, opened: int | None = None
+def _grant(
+    ruleset: Ruleset,
+    without: dict[int, list[str]],
+    root: str,
+    closed: Closed,
+    opened: int | None = None,
 ) -> None:
-    """``opened``: a descriptor of ``root``, which another process could replace."""
-    for path, rights in covering(closed, root):
+    """Allow each of the rights in ``root`` but for what it is ``without``.
+
+    ``opened``: a descriptor of ``root``, if another process could replace it meanwhile.
+    """
+    for path, rights in covering(without, root, divided=closed.divided):
         _grant_all(ruleset, [path if path != root or opened is None else opened], rights)
 
 

@@ -57,7 +57,7 @@ def all_names(paths: Iterable[str], mounts: Sequence[Mount]) -> list[str]:
 def _joined(root: str, path: str, base: str) -> str:
     """The place in ``root`` that ``path`` has in ``base``."""
     rest = path[len(base.rstrip("/")) :]
-    return f"{root.rstrip('/')}{rest}" or "/"
+    return f"{root.rstrip('/')}{rest}".rstrip("/") or "/"
 
 
 def _unescaped(path: str) -> str:

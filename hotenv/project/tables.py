@@ -38,8 +38,8 @@ RULES = ("allow", "ask", "deny")
 
 _PROFILE: dict[str, Callable[[object], object]] = {
     "no-network": converters.flag,
-    "no-localhost": converters.flag,
     "no-subprocess": converters.flag,
+    "no-localhost": converters.flag,
     "no-terminals": converters.flag,
     "fs-readonly": converters.flag_or_directory,
     "deny-read": converters.texts,
