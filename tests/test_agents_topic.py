@@ -31,19 +31,16 @@ def test_examples(shop: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_agents_and_their_settings() -> None:
-    """The table has each agent with its directories, shortened where they are in several places."""
-    rows = re.search(r"(?m)^=+  =+\n(``aider``(?:.*\n)+?)=+  =+\n", TOPICS["agents"])
-    assert rows
-    named = re.split(r"(?m)^(?=``)", rows[1])[1:]
-    found = {row.split("``")[1]: row for row in named}
-    assert set(found) == set(SETTINGS)
-    for agent, folders in SETTINGS.items():
-        for folder in folders:
-            parent = folder.rpartition("/")[0]
-            places = found[agent], found["goose"] if "same three" in found[agent] else ""
-            assert f"``~/{folder}``" in places[0] or f"``~/{parent}``" in "".join(places)
-    assert [*ENVIRONMENT] == ["claude"]
-    assert all(name in found["claude"] for name in ENVIRONMENT["claude"])
+    """The list has each agent with its directories, and the variables that it gets."""
+    section = (
+        TOPICS["agents"].partition("has one\nof these names:\n")[2].partition("These settings")[0]
+    )
+    items = dict(re.findall(r"(?m)^``(\S+)``\n((?: {4}.*\n)+)", section))
+    assert {
+        name: tuple(re.findall("``~/(.+?)``", text)) for name, text in items.items()
+    } == SETTINGS
+    for name, variables in ENVIRONMENT.items():
+        assert all(f"``{variable}`` is set to it" in items[name] for variable in variables)
 
 
 def test_what_is_passed_on() -> None:

@@ -28,12 +28,6 @@ def add_options(parser: Parser) -> None:
         "question; 'reload' makes the desk use the project's file as it is now."
     )
     parser.epilog = "example: hotenv desk allow 3"
-    parser.add_argument("--list", action="store_true", help="list the open questions and exit")
-    parser.add_argument(
-        "--session",
-        action="store_true",
-        help="with allow: allow the same command until the agent ends",
-    )
     parser.add_argument(
         "answer",
         nargs="?",
@@ -43,6 +37,12 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "number", nargs="?", type=_number, metavar="ID", help="number of a question"
+    )
+    parser.add_argument("--list", action="store_true", help="list the open questions and exit")
+    parser.add_argument(
+        "--session",
+        action="store_true",
+        help="with allow: allow the same command until the agent ends",
     )
 
 
