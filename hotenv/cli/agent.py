@@ -24,17 +24,18 @@ def add_options(parser: Parser) -> None:
 
     parser.usage = "hotenv agent [OPTIONS] -- AGENT [ARG ...]"
     parser.description = (
-        "Run AGENT, which gets no values of the session and cannot get at them: it may write only "
-        "to the project, to temporary files and to its settings, and reach no Unix socket and no "
-        "service of this machine. What it runs with 'hotenv run -- COMMAND' is run for it outside, "
-        "with the session's variables, if [agent] in the project's file allows it."
+        "Run AGENT without the session's variables, and out of reach of the session: it can write "
+        "only to the project, to its own settings and to a temporary directory, and connect to no "
+        "Unix socket and no service on this machine. When AGENT runs 'hotenv run -- COMMAND', "
+        "COMMAND runs outside, with the variables, if [agent] in the project's file allows it. "
+        "COMMAND may still give a value away: see 'hotenv help agents'."
     )
     parser.epilog = "example: hotenv agent -- claude"
     for option, metavar, text in (
-        ("--allow-write", "PATH", "let AGENT change PATH and what is in it"),
-        ("--allow-unix", "PATH", "let AGENT connect to the Unix socket PATH, or to those in it"),
+        ("--allow-write", "PATH", "let AGENT change PATH and everything in it"),
+        ("--allow-unix", "PATH", "let AGENT connect to the Unix socket PATH, or to any in it"),
         ("--allow-read", "PATH", "let AGENT read PATH, although it is a place for credentials"),
-        ("--deny-read", "PATH", "keep AGENT from reading PATH and what is in it"),
+        ("--deny-read", "PATH", "keep AGENT from reading PATH and everything in it"),
     ):
         parser.add_argument(
             option, action="append", default=[], metavar=metavar, help=f"{text}; may be repeated"
@@ -42,7 +43,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--allow-localhost",
         action="store_true",
-        help="let AGENT connect to services of this machine",
+        help="let AGENT connect to services on this machine",
     )
     parser.add_argument(
         "--audit",
@@ -65,7 +66,8 @@ def run(args: argparse.Namespace) -> None:
     if project is None or not project.has_agent:
         raise UsageError(
             reason
-            or "say in [agent] of hotenv.toml what an agent may run (see 'hotenv help agents')"
+            or "no table [agent] in hotenv.toml: say there what the agent may run (see 'hotenv "
+            "help agents')"
         )
     place = make_place()
     try:

@@ -23,19 +23,27 @@ def add_options(parser: Parser) -> None:
     """Add the options of the command."""
     parser.usage = "hotenv desk [OPTIONS] [allow ID | deny ID | reload]"
     parser.description = (
-        "Show what the agent of this project asks for, and take answers: a key allows a command "
-        "once, or until the agent ends, or not. With allow or deny, answer one question; with "
-        "reload, let the desk take what the project's file says now."
+        "Show each command that the agent of this project asks to run, and allow it once, allow it "
+        "until the agent ends, or deny it, with one key. 'allow ID' and 'deny ID' answer one "
+        "question; 'reload' makes the desk use the project's file as it is now."
     )
     parser.epilog = "example: hotenv desk allow 3"
+    parser.add_argument(
+        "answer",
+        nargs="?",
+        choices=[_ALLOW, _DENY, _RELOAD],
+        metavar="ANSWER",
+        help="allow, deny or reload",
+    )
+    parser.add_argument(
+        "number", nargs="?", type=_number, metavar="ID", help="number of a question"
+    )
     parser.add_argument("--list", action="store_true", help="list the open questions and exit")
     parser.add_argument(
         "--session",
         action="store_true",
-        help="with allow, allow the same command until the agent ends",
+        help="with allow: allow the same command until the agent ends",
     )
-    parser.add_argument("answer", nargs="?", choices=[_ALLOW, _DENY, _RELOAD], metavar="ANSWER")
-    parser.add_argument("number", nargs="?", type=_number, metavar="ID")
 
 
 def _number(word: str) -> int:
@@ -55,13 +63,16 @@ def run(args: argparse.Namespace) -> None:
         reload(place)
     elif args.answer is not None:
         if args.number is None:
-            raise UsageError(f"missing id: use 'hotenv desk {args.answer} ID'")
+            raise UsageError(f"missing ID: use 'hotenv desk {args.answer} ID'")
         said = NO if args.answer == _DENY else SESSION if args.session else ONCE
         answer(place, args.number, said)
     elif args.list:
         _list(place)
     elif sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("'hotenv desk' needs a terminal: use --list, and allow ID or deny ID")
+        raise UsageError(
+            "'hotenv desk' needs a terminal: without one, use 'hotenv desk --list', then 'hotenv "
+            "desk allow ID' or 'hotenv desk deny ID'"
+        )
     else:
         from hotenv.desk.interview import Interview
 

@@ -15,7 +15,7 @@ HARMLESS = ("help", "completion", "guard", "audit", "mcp")
 """Commands that have nothing to do with a session."""
 
 _RUN = "'hotenv run -- COMMAND [ARG ...]'"
-_USAGE = f"inside 'hotenv agent' the project's file says how commands are run: use {_RUN}"
+_USAGE = f"an agent cannot use options of 'run', as the project's file decides: use {_RUN}"
 
 
 def is_for_desk(argv: Sequence[str]) -> bool:
@@ -37,10 +37,10 @@ def run(path: str, argv: Sequence[str]) -> None:
         _status(path)
         return
     if words[:1] != ["run"]:
-        name = words[0] if words else ""
+        name = " ".join(["hotenv", *words[:1]])
         raise UsageError(
-            f"'hotenv {name}' is not available to an agent, which gets no values: run a command "
-            f"that uses them with {_RUN}"
+            f"'{name}' is not for an agent: to run a command with the session's variables, use "
+            f"{_RUN}"
         )
     command = words[2:] if words[1:2] == ["--"] else words[1:]
     if not command:

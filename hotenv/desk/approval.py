@@ -60,15 +60,13 @@ class Approver:
         record.answered(said)
         if said == _NOBODY:
             raise UsageError(
-                "this command needs the user's permission, and there is no terminal to ask in: ask "
-                "the user to run 'hotenv desk'"
+                "the user has to allow this command, and there is no terminal to ask on: ask the "
+                "user to run 'hotenv desk', then try again"
             )
         if not said:
-            raise UsageError(
-                "the user has not said in time whether this command is allowed: ask the user"
-            )
+            raise UsageError("the user has not answered in time: ask the user, then try again")
         if said == NO:
-            raise UsageError("the user has not allowed this command")
+            raise UsageError("the user has denied this command")
         if (await self._find(request)).what != program.what:
             raise UsageError(f"{program.path} has changed since the user was asked: try again")
         return program
@@ -95,6 +93,6 @@ class Approver:
 
 
 def _denied(pattern: str | None) -> str:
-    which = "no pattern" if pattern is None else f"the pattern '{pattern}'"
-    why = "allows it" if pattern is None else "denies it"
-    return f"this command is not for an agent: {which} in [agent] of hotenv.toml {why}"
+    if pattern is None:
+        return "this command is not allowed: no pattern in [agent] of hotenv.toml matches it"
+    return f"this command is denied by the pattern '{pattern}' in [agent] of hotenv.toml"

@@ -168,7 +168,8 @@ def _opened(paths: Sequence[str], root: str) -> list[str]:
         real = os.path.realpath(opened)
         if is_within(path, [root]) and not is_within(real, [root]):
             raise SystemFailureError(
-                f"agent.write: {path} leads out of the project by a link, to {real}: remove that"
+                f"agent.write: {path} leads out of the project through a link, to {real}: remove "
+                "the link"
             )
         found.append(opened)
     return found

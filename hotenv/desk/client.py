@@ -160,9 +160,10 @@ class _Visit:
             self._send(frames.encode_number(frames.SIGNAL, signal.SIGCONT))
             self._resize()
         elif kind == frames.ASKED:
-            say("waiting for the user's permission (see 'hotenv desk')")
+            number = frames.number(payload)
+            say(f"waiting for the user to answer question {number} in 'hotenv desk'")
         else:
-            raise ArtifactError("the desk has sent a frame that is not known")
+            raise ArtifactError("the desk has sent an unknown frame")
 
     def _write(self, stream: int, data: bytes) -> None:
         rest = memoryview(data)

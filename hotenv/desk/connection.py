@@ -41,7 +41,7 @@ class Connection:
                     if kind == frames.QUERY:
                         return payload
                     if kind != frames.REQUEST:
-                        raise ArtifactError("the first frame is no request")
+                        raise ArtifactError("the first frame is not a request")
                     return decode(payload)
         return None
 

@@ -92,7 +92,7 @@ class Desk:
         if query == frames.VARIABLES:
             variables = await fetch([_QUERY], directory=directory)
             return sorted(select(dict(variables), self._agent.only, ()))
-        raise ArtifactError("the desk does not know what is asked")
+        raise ArtifactError("the desk does not know this query")
 
     async def _serve(self, connection: Connection, request: Request) -> None:
         """Run ``request`` as long as it is there for whom it is."""

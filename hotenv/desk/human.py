@@ -116,8 +116,8 @@ def _parse(line: bytes) -> dict[str, Any]:
     try:
         return dict(json.loads(line))
     except (ValueError, TypeError):
-        raise ArtifactError("the desk has sent what is no line of JSON") from None
+        raise ArtifactError("the desk has sent a line that is not JSON") from None
 
 
 def _gone() -> UnreachableError:
-    return UnreachableError("the desk has ended: its agent has, or it was killed")
+    return UnreachableError("the desk has ended: the agent has ended, or the desk was killed")

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 _STDIN = 0
 _BELL = b"\a"
-_ANSWERS = {b"y": (ONCE, "allowed once"), b"s": (SESSION, "allowed"), b"n": (NO, "denied")}
+_ANSWERS = {
+    b"y": (ONCE, "allowed once"),
+    b"s": (SESSION, "allowed until the agent ends"),
+    b"n": (NO, "denied"),
+}
 _RELOAD, _QUIT = b"r", (b"q", b"")
 
 
@@ -88,7 +92,7 @@ class Interview:
         """Show the oldest question, unless it is shown."""
         if self._shown is not None and self._shown not in self._open():
             self._shown = None
-            write_output(b"(no longer asked)\n")
+            write_output(b"(answered elsewhere, or no longer waiting)\n")
         if self._shown is None and self._watch.questions:
             # What was typed before it was shown is no answer to it.
             termios.tcflush(_STDIN, termios.TCIFLUSH)
@@ -103,7 +107,7 @@ def _reload(place: Place) -> None:
     except UsageError as error:
         say(str(error))
     else:
-        say("the project's file counts as it is now")
+        say("the desk now uses the project's file as it is")
 
 
 def words_of(question: dict[str, Any]) -> str:
@@ -117,5 +121,5 @@ def _text(question: dict[str, Any]) -> str:
         f"\n{question['number']}: {words_of(question)}\n"
         f"   in {printable(question['folder'])}, asked by process {question['pid']}\n"
         f"   runs {printable(question['program'])} ({guard})\n"
-        "   y: allow once, s: until the agent ends, n: deny, r: reload, q: quit "
+        "   y: allow once, s: allow until the agent ends, n: deny, r: reload, q: quit "
     )

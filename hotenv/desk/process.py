@@ -84,7 +84,7 @@ def _read(size: int) -> bytes:
     data = b""
     while len(data) < size:
         if not (piece := os.read(0, size - len(data))):
-            raise SystemFailureError("the desk was told nothing")
+            raise SystemFailureError("the desk got no settings")
         data += piece
     return data
 

@@ -44,8 +44,8 @@ def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str])
     """
     if "/" in name:
         raise UsageError(
-            f"cannot run '{name}' for an agent: name a program on PATH, such as 'python' for a "
-            "script"
+            f"cannot run '{name}' for an agent: use the name of a program on PATH, such as "
+            "'python' for a script"
         )
     found = find_program(os.fsencode(name), environment)
     if found is None:
@@ -55,7 +55,7 @@ def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str])
         if not os.path.isabs(each) or is_within(os.path.realpath(os.path.dirname(each)), writable):
             raise UsageError(
                 f"cannot run '{name}' for an agent: {each} is in a directory that the agent can "
-                "write: install it elsewhere, on the PATH that 'hotenv agent' has"
+                "write to: install it elsewhere, on the PATH of 'hotenv agent'"
             )
     return Program(path)
 

@@ -20,7 +20,7 @@ def check_reach(writable: Sequence[str]) -> None:
     for what, path, remedy in _out_of_reach():
         for each in writable:
             if is_within(os.path.realpath(path), [each]):
-                raise UsageError(f"an agent that can write {each} could change {what}: {remedy}")
+                raise UsageError(f"an agent that can write to {each} could change {what}: {remedy}")
 
 
 def without_values(

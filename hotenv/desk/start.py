@@ -49,7 +49,7 @@ def start_desk(settings: Settings) -> int:
     if said != process.READY:
         os.close(life)
         desk.wait()
-        raise decode_error(said) if said else SystemFailureError("the desk does not start")
+        raise decode_error(said) if said else SystemFailureError("the desk has not started")
     desk.returncode = 0  # nobody waits for it: this process becomes a stand-in
     return life
 
