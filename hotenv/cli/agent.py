@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> None:
 def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> NoReturn:
     from hotenv.desk.agents import environment_of
     from hotenv.desk.client import VARIABLE
+    from hotenv.desk.job import writable_by
     from hotenv.desk.reach import check_reach
     from hotenv.desk.start import start_desk
     from hotenv.guards.run import Options, run_under
@@ -83,9 +84,11 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
 
     home = os.path.expanduser("~")
     guard = _guard(args, argv, project, place)
-    check_reach([*map(os.path.realpath, guard.allow_write)])
     inherited = inherited_environment()
-    life = start_desk(_settings(args, project, place, guard, inherited))
+    settings = _settings(args, project, place, guard, inherited)
+    opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
+    check_reach(writable_by(project.agent, settings), opened, settings.audit)
+    life = start_desk(settings)
     own = {name: os.path.join(home, path) for name, path in environment_of(argv[0]).items()}
     env = {
         **{name.encode(): value.encode() for name, value in own.items()},
