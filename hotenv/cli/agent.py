@@ -81,6 +81,7 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
     from hotenv.cli.session import ask_or_start
     from hotenv.desk.agents import environment_of
     from hotenv.desk.client import VARIABLE
+    from hotenv.desk.job import writable_by
     from hotenv.desk.reach import check_reach, without_values
     from hotenv.desk.start import start_desk
     from hotenv.exchange.protocol import Request
@@ -89,10 +90,12 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
 
     home = os.path.expanduser("~")
     guard = _guard(args, argv, project, place)
-    check_reach([*map(os.path.realpath, guard.allow_write)])
-    _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
     inherited = inherited_environment()
-    life = start_desk(_settings(args, project, place, guard, inherited))
+    settings = _settings(args, project, place, guard, inherited)
+    opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
+    check_reach(writable_by(project.agent, settings), opened, settings.audit)
+    _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
+    life = start_desk(settings)
     own = {name: os.path.join(home, path) for name, path in environment_of(argv[0]).items()}
     env = {
         **{name.encode(): value.encode() for name, value in own.items()},

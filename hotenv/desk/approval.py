@@ -9,7 +9,7 @@ from __future__ import annotations
 import trio
 
 from hotenv.desk import frames
-from hotenv.desk.job import words_of
+from hotenv.desk.job import words_of, writable_by
 from hotenv.desk.programs import Program, find
 from hotenv.desk.questions import NO, Question, Questions, Subject
 from hotenv.errors import HotenvError, UsageError
@@ -32,7 +32,7 @@ class Approver:
     def __init__(self, agent: Agent, settings: Settings, questions: Questions) -> None:
         self._agent = agent
         self._inherited = settings.inherited
-        self._writable = settings.writable
+        self._writable = writable_by(agent, settings)
         self._questions = questions
 
     async def approve(self, connection: Connection, request: Request, record: Record) -> Program:

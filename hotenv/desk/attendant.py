@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
+_NO_CORE = 1, 1
+"""The command could be made to leave one where the agent reads it. See coredump for the number."""
+
 SIZE = 4
 """Bytes of the size of the settings, which come before the orders. An order is a signal."""
 
@@ -43,7 +46,7 @@ def main() -> None:
     adopt_orphans()
     forbid_core_dumps()
     settings = json.loads(_read(orders, int.from_bytes(_read(orders, SIZE), sys.byteorder)))
-    forbid_core_dumps(restored=tuple(settings["core_limits"]))
+    forbid_core_dumps(restored=_NO_CORE)
     wakeup, end = os.pipe()
     for each in (wakeup, end):
         os.set_blocking(each, False)

@@ -10,7 +10,6 @@ from contextlib import suppress
 import trio
 from attrs import field, frozen
 
-from hotenv.coredump import core_limits
 from hotenv.desk import attendant
 from hotenv.desk.ends import STDERR, STDIN, STDOUT, Ends
 from hotenv.errors import HotenvError, SystemFailureError, attempt
@@ -57,7 +56,6 @@ class Job:
             "write": list(self.write),
             "root": self.root,
             "terminal": list(terminal),
-            "core_limits": core_limits(),
         }
         text = json.dumps(fields).encode()
         return len(text).to_bytes(attendant.SIZE, sys.byteorder) + text

@@ -35,7 +35,9 @@ class Connection:
         """
         with trio.move_on_after(_PATIENCE), suppress(trio.BrokenResourceError):
             while data := await self._stream.receive_some(_PIECE):
-                self._pending += self._reader.feed(data)
+                for frame in self._reader.feed(data):
+                    self._pending.append(frame)
+                    self._reader.longest = frames.PIECE
                 if self._pending:
                     kind, payload = self._pending.pop(0)
                     if kind == frames.QUERY:

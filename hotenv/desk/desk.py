@@ -16,9 +16,10 @@ from hotenv.desk import frames
 from hotenv.desk.approval import Approver
 from hotenv.desk.attended import Attended
 from hotenv.desk.connection import Connection
-from hotenv.desk.job import make_job
+from hotenv.desk.job import make_job, writable_by
 from hotenv.desk.programs import open_folder
 from hotenv.desk.questions import Questions
+from hotenv.desk.reach import check_reach
 from hotenv.desk.record import Record
 from hotenv.desk.running import Running
 from hotenv.errors import ArtifactError, HotenvError, UsageError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from hotenv.desk.settings import Settings
 
 _MOST = 256  # requests at once
+_MOST_READ = 32  # that have not been read: each may be large
 _QUERY = "(names for an agent)"  # in the log of the session's server
 
 
@@ -43,6 +45,8 @@ class Desk:
 
     def __init__(self, settings: Settings) -> None:
         self._limit = trio.CapacityLimiter(_MOST)
+        self._reading = trio.CapacityLimiter(_MOST_READ)
+        self._logging = trio.Lock()
         self.questions: Questions = Questions(can_ask=settings.can_ask)
         self._hold(settings)
 
@@ -65,9 +69,11 @@ class Desk:
         project, reason = await trio.to_thread.run_sync(consult, directory)
         if project is None or project.directory != directory:
             raise UsageError(reason or f"there is no hotenv.toml in {directory} any more")
-        self._hold(
-            evolve(self._settings, agent=project.agent_table, composition=project.composition)
+        settings = evolve(
+            self._settings, agent=project.agent_table, composition=project.composition
         )
+        check_reach(writable_by(project.agent, settings), [], settings.audit)
+        self._hold(settings)
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """Serve one connection of a command inside."""
@@ -75,7 +81,8 @@ class Desk:
             peer = identify(stream.socket)
             connection = Connection(stream, peer[0] if peer else 0)
             try:
-                request = await connection.request()
+                async with self._reading:
+                    request = await connection.request()
                 if isinstance(request, bytes):
                     answer = json.dumps(await self._answer(request)).encode()
                     await connection.send(frames.encode(frames.ANSWER, answer))
@@ -112,7 +119,7 @@ class Desk:
         settings = self._settings
         folder = open_folder(request.folder, request.identity, settings.directory)
         try:
-            record = Record(settings, request, connection.pid)
+            record = Record(settings, request, connection.pid, self._logging)
             program = await self._approver.approve(connection, request, record)
             variables = dict(await fetch(request.argv, directory=settings.directory))
             record.hide(variables)

@@ -59,9 +59,13 @@ def encode_number(kind: bytes, value: int) -> bytes:
 
 
 class FrameReader:
-    """Makes frames of the bytes that come."""
+    """Makes frames of the bytes that come.
+
+    ``longest``: bytes in one of those that come next.
+    """
 
     def __init__(self) -> None:
+        self.longest: int = LONGEST
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -72,8 +76,8 @@ class FrameReader:
         self._data += data
         while len(self._data) >= _HEADER:
             size = int.from_bytes(self._data[1:_HEADER], "big")
-            if size > LONGEST:
-                raise ArtifactError(f"a frame is too long (limit {LONGEST} bytes)")
+            if size > self.longest:
+                raise ArtifactError(f"a frame is too long (limit {self.longest} bytes)")
             end = _HEADER + size
             if len(self._data) < end:
                 return

@@ -40,6 +40,7 @@ class Interview:
         self._place = place
         self._watch = Watch(place)
         self._shown: int | None = None
+        self._withdrawn = False
 
     def conduct(self) -> None:
         """Ask until there is nobody to answer."""
@@ -70,7 +71,11 @@ class Interview:
         """Do what ``key`` says; whether there may be another one."""
         if key in _QUIT:
             return False
-        if key == _RELOAD:
+        if self._withdrawn and key in _ANSWERS:
+            # Whoever pressed it may have read what was there before.
+            self._withdrawn = False
+            write_output(b"(not taken: the question had just changed; press it again)\n")
+        elif key == _RELOAD:
             _reload(self._place)
         elif key in _ANSWERS and self._shown is not None and self._shown in self._open():
             said, told = _ANSWERS[key]
@@ -91,7 +96,7 @@ class Interview:
     def _show(self) -> None:
         """Show the oldest question, unless it is shown."""
         if self._shown is not None and self._shown not in self._open():
-            self._shown = None
+            self._shown, self._withdrawn = None, True
             write_output(b"(answered elsewhere, or no longer waiting)\n")
         if self._shown is None and self._watch.questions:
             # What was typed before it was shown is no answer to it.

@@ -7,14 +7,16 @@ import os
 
 from hotenv.errors import SystemFailureError, UsageError, attempt
 from hotenv.guards.fields import is_within
-from hotenv.guards.shebang import find_program
+from hotenv.guards.shebang import find_program, programs_of
+from hotenv.handover.launch import Launch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-
-_MOST_LINKS = 40  # as Linux follows
+_DEFAULT_PATH = b"/usr/bin:/bin"  # an empty one means the current directory
+_MOST_LINKS = 40
+"""On the way to one file: Linux gives up there."""
 
 
 class Program:
@@ -39,8 +41,8 @@ def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str])
 
     ``writable``: directories in which the agent can write.
 
-    Error handling: raises UsageError for a path, or a program that the agent could have made;
-    SystemFailureError if there is none.
+    Error handling: raises UsageError for a path, or a program that the agent could have made, or
+    whose interpreter it could have made; SystemFailureError if there is none.
     """
     if "/" in name:
         raise UsageError(
@@ -51,23 +53,59 @@ def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str])
     if found is None:
         raise SystemFailureError(f"cannot run '{name}': command not found")
     path = os.fsdecode(found)
-    for each in _links(path):
-        if not os.path.isabs(each) or is_within(os.path.realpath(os.path.dirname(each)), writable):
-            raise UsageError(
-                f"cannot run '{name}' for an agent: {each} is in a directory that the agent can "
-                "write to: install it elsewhere, on the PATH of 'hotenv agent'"
-            )
+    if not os.path.isabs(path):
+        raise UsageError(
+            f"cannot run '{name}' for an agent: {path} is relative: use a PATH of absolute "
+            "directories"
+        )
+    searched = {**environment, b"PATH": path_without(environment.get(b"PATH", b""), writable)}
+    for each in programs_of(Launch([path], searched)):
+        for step in steps_to(each):
+            if is_within(os.path.dirname(step), writable):
+                raise UsageError(
+                    f"cannot run '{name}' for an agent: {step} is in a directory that the agent "
+                    "can write: install it elsewhere, on the PATH that 'hotenv agent' has"
+                )
     return Program(path)
 
 
-def _links(path: str) -> Iterator[str]:
-    """``path``, and what it leads to, link by link."""
-    for _ in range(_MOST_LINKS):
-        yield path
+def steps_to(path: str) -> Iterator[str]:
+    """All names that lead to the file ``path``: its own, those of links, and of what is above them.
+
+    The directory of each is without a link. Whoever can write to one of these can put another file
+    in its place.
+    """
+    rest, at, links = path.split("/")[::-1], "/", 0
+    while rest:
+        part = rest.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            at = os.path.dirname(at)
+            continue
+        step = os.path.join(at, part)
+        yield step
         try:
-            path = os.path.join(os.path.dirname(path), os.readlink(path))
+            target = os.readlink(step)
         except OSError:  # it is no link
+            at = step
+            continue
+        links += 1
+        if links > _MOST_LINKS:
             return
+        rest += target.split("/")[::-1]
+        at = "/" if target.startswith("/") else at
+
+
+def path_without(search: bytes, writable: Sequence[str]) -> bytes:
+    """The PATH ``search`` without the directories that the agent could have filled."""
+    kept = (each for each in search.split(b":") if each[:1] == b"/" and not _fills(each, writable))
+    return b":".join(kept) or _DEFAULT_PATH
+
+
+def _fills(folder: bytes, writable: Sequence[str]) -> bool:
+    inside = os.path.join(os.fsdecode(folder), "program")
+    return any(is_within(os.path.dirname(step), writable) for step in steps_to(inside))
 
 
 def open_folder(path: str, identity: tuple[int, int], root: str) -> int:

@@ -21,7 +21,9 @@ _WHAT = "agent"
 class Record:
     """Of ``request``, which the process ``pid`` has sent."""
 
-    def __init__(self, settings: Settings, request: Request, pid: int) -> None:
+    def __init__(self, settings: Settings, request: Request, pid: int, turn: trio.Lock) -> None:
+        """``turn``: whose it is to write, as a log that is locked for long cannot be written."""
+        self._turn = turn
         self._path = settings.audit
         self._request = request
         self._fields: dict[str, object] = {"requester": pid}
@@ -41,8 +43,9 @@ class Record:
 
     async def refused(self) -> None:
         """It is not run."""
-        audit = await trio.to_thread.run_sync(self._begin)
-        await trio.to_thread.run_sync(lambda: audit.end(failed="refused", **self._fields))
+        async with self._turn:
+            audit = await trio.to_thread.run_sync(self._begin)
+            await trio.to_thread.run_sync(lambda: audit.end(failed="refused", **self._fields))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -50,13 +53,17 @@ class Record:
 
         Error handling: raises SystemFailureError if the log cannot be written.
         """
-        audit = await trio.to_thread.run_sync(self._begin)
+        async with self._turn:
+            audit = await trio.to_thread.run_sync(self._begin)
         self._outcome: dict[str, object] = {"failed": "cancelled"}
         try:
             yield
         finally:
             with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(lambda: audit.end(**self._outcome, **self._fields))
+                async with self._turn:
+                    await trio.to_thread.run_sync(
+                        lambda: audit.end(**self._outcome, **self._fields)
+                    )
 
     def ended(self, status: int) -> int:
         """It has ended with the wait status ``status``, which is returned."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MANY = 10_000  # frames that wait
 _MOST_ROWS = 10_000
+_SAID = (frames.RESIZED, frames.SIGNAL, frames.LOST)
+_LONGEST = 8  # bytes of what is said
 _PASSED_ON = {
     *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCONT),
     *(signal.SIGTSTP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGKILL),
@@ -40,6 +42,8 @@ class Running:
             async for kind, payload in connection.frames():
                 if kind in (frames.INPUT, frames.END_OF_INPUT):
                     self._take_input(payload)
+                elif kind not in _SAID or len(payload) > _LONGEST:
+                    raise ArtifactError("a frame that is not known")
                 elif self._attended is not None:
                     await self._do(self._attended, kind, payload)
                 elif len(self._said) < _MANY:
