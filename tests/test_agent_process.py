@@ -90,9 +90,9 @@ def test_it_does_not_start(
     expected = {
         "home": "your home",
         "allowed": "what you have allowed",
-        "no table": "[agent] of hotenv.toml",
+        "no table": "no table [agent]",
         "not allowed": "run 'hotenv allow'",
-        "no file": "[agent] of hotenv.toml",
+        "no file": "no table [agent]",
     }[what]
     if what == "home":
         monkeypatch.setenv("HOME", str(shop))
@@ -229,6 +229,23 @@ def test_prune(shop: Path, runtime: Path) -> None:
     assert not left.exists()
 
 
+def test_two_agents(shop: Path) -> None:
+    """In one project, each is named by its process."""
+    with running(shop, "exec sleep 3600") as one, running(shop, "exec sleep 3600") as two:
+        for each in (one, two):
+            wait_until(lambda: listed(shop, each.pid) == 0, "the desk")  # noqa: B023
+        result = hotenv("desk", "--list", cwd=shop)
+        assert result.returncode == 3
+        first, second = sorted([one.pid, two.pid])
+        assert said(result).endswith(f"use --agent with one of {first} ({shop}), {second} ({shop})")
+        assert listed(shop, 1) == 3
+
+
+def listed(directory: Path, agent: int) -> int:
+    """The exit code of a look at the questions of ``agent``."""
+    return hotenv("desk", "--list", "--agent", str(agent), cwd=directory).returncode
+
+
 def test_two_projects(shop: Path, tmp_path: Path) -> None:
     """Each directory has its desk."""
     other = tmp_path / "other"
@@ -239,6 +256,4 @@ def test_two_projects(shop: Path, tmp_path: Path) -> None:
                 lambda: hotenv("desk", "--list", cwd=directory).returncode == 0,  # noqa: B023
                 "the desk",
             )
-        result = hotenv("desk", "--list", cwd=tmp_path)
-        assert result.returncode == 3
-        assert said(result).endswith(f"use -C with one of {other}, {shop}")
+        assert hotenv("desk", "--list", cwd=tmp_path).returncode == 3

@@ -50,14 +50,14 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "shown"),
     [
         (["allow", "1"], f"\r\n{os.getuid()}\r\n0\r\n"),
-        (["deny", "1"], "hotenv: the user has not allowed this command\r\n2\r\n"),
+        (["deny", "1"], "hotenv: the user has denied this command\r\n2\r\n"),
     ],
     ids=["allow", "deny"],
 )
 def test_an_answer(shop: Path, words: list[str], shown: str) -> None:
     """The command runs, or it does not."""
     terminal = Agent(shop, f"{WAIT}; echo $?")
-    terminal.expect(b"waiting for the user's permission")
+    terminal.expect(b"waiting for the user to answer question 1")
     assert listed(shop) == [f"1\tid -u\t{shop}"]
     assert hotenv("desk", *words, cwd=shop).returncode == 0
     assert terminal.wait() == 0
@@ -139,7 +139,7 @@ def test_keys_reload(shop: Path) -> None:
     with asking(shop) as (terminal, process, go):
         write_project(shop, 'allow = ["id **"]')
         terminal.type(b"r")
-        terminal.expect(b"the project's file counts as it is now")
+        terminal.expect(b"the desk now uses the project's file as it is")
         go.touch()
         assert process.communicate()[0] == b"%d\n" % os.getuid()
         assert terminal.wait() == 4
@@ -147,12 +147,12 @@ def test_keys_reload(shop: Path) -> None:
 
 def test_no_terminal(shop: Path) -> None:
     """The agent is refused at once, and humans are told what to use."""
-    assert b"no terminal to ask in" in agent(shop, WAIT).stderr
+    assert b"no terminal to ask on" in agent(shop, WAIT).stderr
     with running(shop, "exec sleep 600"):
         wait_until(lambda: hotenv("desk", "--list", cwd=shop).returncode == 0, "the desk")
         assert "needs a terminal" in said(hotenv("desk", cwd=shop))
         assert "no open question 7" in said(hotenv("desk", "allow", "7", cwd=shop))
-        assert "missing id" in said(hotenv("desk", "allow", cwd=shop))
+        assert "missing ID" in said(hotenv("desk", "allow", cwd=shop))
         assert "number" in said(hotenv("desk", "allow", "x", cwd=shop))
 
 
@@ -170,7 +170,7 @@ def test_it_takes_too_long(tmp_path: Path) -> None:
     with project(directory, RULES + 'ask-timeout = "1s"'):
         terminal = Agent(directory, f"{WAIT}; echo $?")
         assert terminal.wait() == 0
-    assert b"has not said in time" in terminal.screen
+    assert b"has not answered in time" in terminal.screen
     assert terminal.screen.endswith(b"\r\n2\r\n")
 
 
@@ -197,19 +197,19 @@ def test_reload(shop: Path) -> None:
     assert "has changed since it was allowed" in said(hotenv("desk", "reload", cwd=shop))
     assert hotenv("allow", cwd=shop).returncode == 0
     terminal.type(b"\n")
-    terminal.expect(b"permission (see 'hotenv desk')\r\n")
+    terminal.expect(b"question 2 in 'hotenv desk'\r\n")
     wait_until(lambda: listed(shop), "the question")
     assert hotenv("desk", "allow", "2", cwd=shop).returncode == 0
     assert hotenv("desk", "reload", cwd=shop).returncode == 0
     terminal.type(b"\n")
     assert terminal.wait() == 2
-    assert b"the pattern 'uname' in [agent] of hotenv.toml denies it" in terminal.screen
+    assert b"denied by the pattern 'uname' in [agent] of hotenv.toml" in terminal.screen
 
 
 def test_interrupted_while_it_waits(shop: Path) -> None:
     """Ctrl-C ends the requester, and the question."""
     terminal = Agent(shop, f"trap 'echo caught' INT; {WAIT}; echo $?; exec sleep 3600")
-    terminal.expect(b"permission (see 'hotenv desk')\r\n")
+    terminal.expect(b" in 'hotenv desk'\r\n")
     terminal.type(b"\x03")
     terminal.expect(b"130\r\n")
     assert listed(shop) == []

@@ -38,6 +38,13 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "number", nargs="?", type=_number, metavar="ID", help="number of a question"
     )
+    parser.add_argument(
+        "--agent",
+        type=_number,
+        default=None,
+        metavar="PID",
+        help="of several agents, that of the process PID of 'hotenv agent'",
+    )
     parser.add_argument("--list", action="store_true", help="list the open questions and exit")
     parser.add_argument(
         "--session",
@@ -48,7 +55,7 @@ def add_options(parser: Parser) -> None:
 
 def _number(word: str) -> int:
     if not (word.isascii() and word.isdigit()):
-        raise UsageError("ID must be the number of a question: see 'hotenv desk --list'")
+        raise UsageError("ID and PID must be numbers: see 'hotenv desk --list'")
     return int(word)
 
 
@@ -58,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     from hotenv.desk.place import find_place
     from hotenv.desk.questions import NO, ONCE, SESSION
 
-    place = find_place(os.getcwd())
+    place = find_place(os.getcwd(), args.agent)
     if args.answer == _RELOAD:
         reload(place)
     elif args.answer is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hotenv.errors import UsageError
+from hotenv.errors import UsageError, attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ def run(path: str, argv: Sequence[str]) -> None:
     """
     words = list(argv)
     while words[:1] == ["-C"] and len(words) > 1:
-        os.chdir(words[1])
+        with attempt(f"change to directory {words[1]}"):
+            os.chdir(words[1])
         words = words[2:]
-    if words[:1] == ["status"]:
+    if words == ["status"]:
         _status(path)
         return
     if words[:1] != ["run"]:

@@ -16,8 +16,9 @@ SETTINGS: dict[str, tuple[str, ...]] = {
 """By the name of the program: directories in the home that it has to write."""
 
 ENVIRONMENT: dict[str, dict[str, str]] = {
-    # Its other file lies in the home itself, where nothing can be replaced.
-    "claude": {"CLAUDE_CONFIG_DIR": ".claude"},
+    # Its other file lies in the home itself, where nothing can be replaced, and its temporary files
+    # in /tmp, whatever TMPDIR is.
+    "claude": {"CLAUDE_CONFIG_DIR": ".claude", "CLAUDE_CODE_TMPDIR": ".claude/tmp"},
 }
 """Variables that name a directory in the home, for agents that would write elsewhere."""
 

@@ -152,7 +152,7 @@ def _run(settings: Mapping[str, Any]) -> NoReturn:
     streams = RedactedStreams(redactor)
     written = _opened(settings["write"], settings["root"])
     guard = Guard(**{**settings["guard"], "allow_write": written})
-    options = Options(keep_status=True)
+    options = Options(keep_status=True, remedies=False)
     run_under(guard, launch, options, variables, streams=streams)
 
 

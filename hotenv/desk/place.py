@@ -40,20 +40,20 @@ class Place:
         with attempt(f"create a socket in {self.path}"):
             return _listening(self.requests), _listening(self.answers)
 
-    def tell(self, directory: str) -> None:
-        """Say which project this desk is for."""
+    def tell(self, directory: str, agent: int) -> None:
+        """Say which project this desk is for, and the process ID of ``hotenv agent``."""
         path = os.path.join(self.path, _ABOUT)
         with attempt(f"write {path}"), open(path, "x") as file:
-            json.dump({"directory": directory}, file)
+            json.dump({"directory": directory, "agent": agent}, file)
 
-    @property
-    def directory(self) -> str:
-        """The project that the desk is for; empty if it does not say."""
+    def about(self) -> tuple[str, int]:
+        """What :meth:`tell` has told; empty and 0 if nothing."""
         try:
             with open(os.path.join(self.path, _ABOUT)) as file:
-                return str(json.loads(file.read(_LONGEST))["directory"])
+                about = json.loads(file.read(_LONGEST))
+            return str(about["directory"]), int(about["agent"])
         except (OSError, ValueError, KeyError, TypeError):
-            return ""
+            return "", 0
 
     def is_alive(self) -> bool:
         """Whether somebody listens."""
@@ -82,22 +82,25 @@ def make_place() -> Place:
                     return Place(path)
 
 
-def find_place(directory: str) -> Place:
+def find_place(directory: str, agent: int | None = None) -> Place:
     """The desk of the project that ``directory`` is in, or the only one there is.
 
-    Error handling: raises NoSessionError if there is none, or more than one and none of them is for
-    this directory.
+    ``agent``: the process ID of its ``hotenv agent``, if it is not to be found by the directory.
+
+    Error handling: raises NoSessionError if there is none, or more than one.
     """
-    alive = [each for each in places() if each.is_alive()]
+    alive = {each.about(): each for each in places() if each.is_alive()}
     inside = os.path.join(os.path.realpath(directory), "")
-    near = [each for each in alive if inside.startswith(os.path.join(each.directory, ""))]
-    found = near or alive
+    near = [each for each in alive if inside.startswith(os.path.join(each[0], ""))]
+    found = near or [*alive]
+    if agent is not None:
+        found = [each for each in alive if each[1] == agent]
     if not found:
         raise NoSessionError("no agent is running: start one with 'hotenv agent -- AGENT'")
     if len(found) > 1:
-        where = ", ".join(sorted(each.directory for each in found))
-        raise NoSessionError(f"several agents are running: use -C with one of {where}")
-    return found[0]
+        which = ", ".join(f"{pid} ({where})" for where, pid in sorted(found))
+        raise NoSessionError(f"several agents are running: use --agent with one of {which}")
+    return alive[found[0]]
 
 
 def places() -> Iterator[Place]:

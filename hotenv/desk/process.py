@@ -37,7 +37,7 @@ async def serve(settings: Settings) -> None:
     desk = Desk(settings)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
         requests, answers = place.listen()
-        place.tell(settings.directory)
+        place.tell(settings.directory, os.getppid())
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(_accept, requests, desk.serve)

@@ -45,11 +45,14 @@ class Options:
         trace: bool = False,
         report: ReportFile | None = None,
         best_effort: bool = False,
+        remedies: bool = True,
     ) -> None:
+        """``remedies``: whether to tell which option would allow what was blocked."""
         self.keep_status: bool = keep_status
         self.trace: bool = trace
         self.report: ReportFile | None = report
         self.best_effort: bool = best_effort
+        self.remedies: bool = remedies
 
 
 def run_under(
@@ -79,7 +82,7 @@ def run_under(
     def finish(status: int) -> int:
         for kind in report.kinds():
             if kind.blocked.counts:
-                say(str(kind))
+                say(str(kind) if options.remedies else kind.without_remedy())
         ended = status if told is None else told(status, report.times)
         if not _written(file, report.lines(os.waitstatus_to_exitcode(status))):
             return SystemFailureError.exit_code << 8
