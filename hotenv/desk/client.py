@@ -135,7 +135,7 @@ class _Visit:
             self._status = frames.number(payload)
         elif kind == frames.FAILED:
             raise decode_error(payload)
-        else:
+        elif kind != frames.PERMITTED:
             raise ArtifactError("the desk has sent a frame that is not known")
 
     def _write(self, stream: int, data: bytes) -> None:

@@ -22,8 +22,8 @@ from hotenv.desk.running import Running
 from hotenv.errors import ArtifactError, HotenvError, UsageError
 from hotenv.exchange.client import fetch
 from hotenv.exchange.peer import identify
-from hotenv.handover.standin import encode_error
 from hotenv.handover.selection import select
+from hotenv.handover.standin import encode_error
 from hotenv.project.agent import Agent
 from hotenv.project.agentrules import ALLOW, DENY
 
@@ -139,14 +139,18 @@ class Desk:
             guard=words_of(self._agent),
             asked=trio.current_time(),
         )
-        if not self.questions.is_settled(question):
+        asked = not self.questions.is_settled(question)
+        if asked:
             if not self.questions.can_ask:
                 raise UsageError(
                     "this command needs the user's permission, and there is no terminal to ask in: "
                     "ask the user to run 'hotenv desk'"
                 )
             await connection.send(frames.encode_number(frames.ASKED, question.number))
-        return await self.questions.ask(question, self._agent.ask_timeout)
+        said = await self.questions.ask(question, self._agent.ask_timeout)
+        if asked and said not in ("", NO):
+            await connection.send(frames.encode(frames.PERMITTED))
+        return said
 
 
 def _identity(program: Program) -> tuple[object, ...]:

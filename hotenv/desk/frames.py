@@ -23,9 +23,10 @@ RESIZED, SIGNAL, LOST = b"W", b"S", b"L"
 VARIABLES, STATUS = b"variables", b"status"
 """What can be asked."""
 
-ASKED, STDOUT, STDERR, TAKEN = b"A", b"1", b"2", b"T"
+ASKED, PERMITTED, STDOUT, STDERR, TAKEN = b"A", b"P", b"1", b"2", b"T"
 STOPPED, ENDED, FAILED, ANSWER = b"Z", b"X", b"F", b"J"
-"""What the desk sends. ASKED: a human is asked. STOPPED, ENDED: a wait status. ANSWER: JSON."""
+"""What the desk sends. ASKED: a human is asked. PERMITTED: and has allowed the command. STOPPED,
+ENDED: a wait status. ANSWER: JSON."""
 
 INPUT_WINDOW = 256 * 1024
 """Bytes of input on their way."""
