@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from hotenv.cli.inside import is_for_desk
 from hotenv.cli.main import main
 from hotenv.desk.client import VARIABLE
 from hotenv.desk.parents import desk_of_parents
@@ -46,3 +47,19 @@ def test_the_desk_of_a_parent(value: str | None, found: str) -> None:
         ["sh", "-c", f"sh -c {shlex.quote(look)}; true"], env=env, capture_output=True, check=True
     )
     assert done.stdout.decode() == f"{found}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "desk"),
+    [
+        (["mcp"], False),
+        (["mcp", "-C", "/shop"], False),
+        (["-C", "/shop", "mcp"], False),
+        (["-C", "/shop", "-C", "a", "run", "--", "mcp"], True),
+        (["-C", "mcp"], True),
+        (["-C"], True),
+    ],
+)
+def test_inside(words: list[str], desk: bool) -> None:
+    """It is there for an agent, also in another directory."""
+    assert is_for_desk(words) == desk
