@@ -117,7 +117,7 @@ STATUS = Tool(
     {**_object(_STATUS, [*_STATUS]), "additionalProperties": True},
 )
 
-TOOLS = {each.name: each for each in (RUN, VARIABLES, STATUS)}
+TOOLS: dict[str, Tool] = {each.name: each for each in (RUN, VARIABLES, STATUS)}
 """By name."""
 
 
