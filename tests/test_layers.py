@@ -70,7 +70,7 @@ PURE = {
         "table",
     ),
     *("termination", "variables"),
-    *("desk.agents", "desk.frames", "desk.request", "desk.settings"),
+    *("desk.agents", "desk.frames", "desk.request", "desk.settings", "desk.tools"),
     "exchange.protocol",
     *("guards.bpf", "guards.dns", "guards.domains", "guards.fields", "guards.filter"),
     *("guards.policy", "guards.probes", "guards.report", "guards.sources", "guards.syscalls"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from hotenv.errors import UsageError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
@@ -13,13 +11,13 @@ if TYPE_CHECKING:
 
     from hotenv.cli.parser import Parser
     from hotenv.desk.place import Place
-    from hotenv.desk.settings import Settings
     from hotenv.guards.policy import Guard
     from hotenv.project.settings import Project
 
 
 def add_options(parser: Parser) -> None:
     """Add the options of the command."""
+    from hotenv.cli.desksettings import add_audit
     from hotenv.cli.parser import REMAINDER, SUPPRESS
 
     parser.usage = "hotenv agent [OPTIONS] -- AGENT [ARG ...]"
@@ -45,30 +43,18 @@ def add_options(parser: Parser) -> None:
         action="store_true",
         help="let AGENT connect to services on this machine",
     )
-    parser.add_argument(
-        "--audit",
-        metavar="FILE",
-        default=None,
-        help="append each request and its outcome to the audit log FILE (default: agent.log in the "
-        "state directory)",
-    )
+    add_audit(parser)
     parser.add_argument("argv", nargs=REMAINDER, help=SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the agent; does not return."""
+    from hotenv.cli.desksettings import project_of_agent
     from hotenv.cli.guards import guarded_command
     from hotenv.desk.place import make_place
-    from hotenv.project.settings import consult
 
     argv = list(guarded_command(args.argv))
-    project, reason = consult()
-    if project is None or not project.has_agent:
-        raise UsageError(
-            reason
-            or "no table [agent] in hotenv.toml: say there what the agent may run (see 'hotenv "
-            "help agents')"
-        )
+    project = project_of_agent()
     place = make_place()
     try:
         _run(args, argv, project, place)
@@ -78,6 +64,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> NoReturn:
+    from hotenv.cli.desksettings import desk_settings
     from hotenv.cli.session import ask_or_start
     from hotenv.desk.agents import environment_of
     from hotenv.desk.client import VARIABLE
@@ -91,7 +78,7 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
     home = os.path.expanduser("~")
     guard = _guard(args, argv, project, place)
     inherited = inherited_environment()
-    settings = _settings(args, project, place, guard, inherited)
+    settings = desk_settings(project, place, guard.allow_write, inherited, args.audit)
     opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
     check_reach(writable_by(project.agent, settings), opened, settings.audit)
     _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
@@ -149,35 +136,3 @@ def _unread(args: argparse.Namespace, project: Project, home: str) -> list[str]:
     closed += [project.input] if "input" in project.session else []
     denied = [existing(each, "--deny-read") for each in args.deny_read]
     return [SHARED, *denied, *(each for each in closed if not is_within(each, allowed))]
-
-
-def _settings(
-    args: argparse.Namespace,
-    project: Project,
-    place: Place,
-    guard: Guard,
-    inherited: dict[bytes, bytes],
-) -> Settings:
-    from hotenv.desk.settings import Settings
-    from hotenv.session.state import make_state_directory, state_directory
-
-    make_state_directory("agent")
-    audit = args.audit or os.path.join(state_directory("agent"), "agent.log")
-    return Settings(
-        place=place.path,
-        directory=project.directory,
-        writable=[os.path.realpath(each) for each in guard.allow_write],
-        audit=os.path.abspath(audit),
-        can_ask=_has_terminal(),
-        composition=project.composition,
-        environment={n.decode("latin-1"): v.decode("latin-1") for n, v in inherited.items()},
-        agent=project.agent_table,
-    )
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR))
-    except OSError:
-        return False
-    return True

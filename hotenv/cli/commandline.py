@@ -22,6 +22,7 @@ COMMANDS = {
     "shell": "run the commands that a program sends, in one shell",
     "agent": "run an AI agent that is kept from the values its commands use",
     "desk": "allow or deny what an agent asks to run",
+    "mcp": "let an agent use secrets through the Model Context Protocol",
     "audit": "verify an audit log, or print it",
     "status": "show the session and its remaining time",
     "stop": "stop the session",

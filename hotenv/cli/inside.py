@@ -20,8 +20,18 @@ _USAGE = f"an agent cannot use options of 'run', as the project's file decides: 
 
 def is_for_desk(argv: Sequence[str]) -> bool:
     """Whether the command line ``argv`` is for the desk, or for nobody inside."""
-    first = argv[0] if argv else ""
-    return not (first in HARMLESS or first in ("--version", "--help", "-h") or "--help" in argv[:2])
+    words = _without_directories(argv)
+    first = words[0] if words else ""
+    return not (
+        first in HARMLESS or first in ("--version", "--help", "-h") or "--help" in words[:2]
+    )
+
+
+def _without_directories(argv: Sequence[str]) -> list[str]:
+    words = list(argv)
+    while words[:1] == ["-C"] and len(words) > 1:
+        words = words[2:]
+    return words
 
 
 def run(path: str, argv: Sequence[str]) -> None:

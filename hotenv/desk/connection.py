@@ -12,7 +12,7 @@ from hotenv.errors import ArtifactError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
 _PIECE = 64 * 1024
 _PATIENCE = 10.0  # seconds for a request
@@ -47,7 +47,7 @@ class Connection:
                     return decode(payload)
         return None
 
-    async def frames(self) -> AsyncIterator[tuple[bytes, bytes]]:
+    async def frames(self) -> AsyncGenerator[tuple[bytes, bytes], None]:
         """What it sends after that, until it ends.
 
         Error handling: raises ArtifactError if that is malformed.
