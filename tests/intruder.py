@@ -39,16 +39,17 @@ NUMBERS = {
     "open_tree": 428,
     "fsopen": 430,
 }
+Address = str | tuple[str, int]
 OUTSIDE = json.loads(sys.argv[1])
 made: list[str] = []
 worked: list[str] = []
 
 
-def attempt(name: str, action: Callable[[], object]) -> None:
-    """It works if ``action`` returns something true."""
+def attempt(name: str, action: Callable[..., object], *arguments: object) -> None:
+    """It works unless ``action`` returns False, or raises."""
     made.append(name)
     try:
-        if action():
+        if action(*arguments) is not False:
             worked.append(name)
     except (OSError, subprocess.SubprocessError):
         pass
@@ -60,7 +61,19 @@ def call(name: str, *arguments: object) -> bool:
     return int(LIBC.syscall(ctypes.c_long(NUMBERS[name]), *given)) >= 0
 
 
-def connects(kind: int, address: object, family: int = socket.AF_UNIX) -> bool:
+def reads(path: str) -> bool:
+    """Whether there is something to read."""
+    with open(path, "rb", buffering=0) as file:
+        return bool(file.read(1))
+
+
+def writes(path: str) -> bool:
+    """Whether something can be written."""
+    with open(path, "wb", buffering=0) as file:
+        return bool(file.write(b"1"))
+
+
+def connects(kind: int, address: Address, family: int = socket.AF_UNIX) -> bool:
     """Whether somebody is there and takes it."""
     with socket.socket(family, kind) as one:
         one.settimeout(5)
@@ -69,7 +82,7 @@ def connects(kind: int, address: object, family: int = socket.AF_UNIX) -> bool:
     return True
 
 
-def sends(address: object, family: int = socket.AF_UNIX) -> bool:
+def sends(address: Address, family: int = socket.AF_UNIX) -> bool:
     """Whether a datagram goes to ``address``."""
     with socket.socket(family, socket.SOCK_DGRAM) as one:
         return one.sendto(b"x", address) == 1
@@ -81,27 +94,26 @@ def sockets() -> None:
         folder, name = os.path.split(path)
         kinds = {"stream": socket.SOCK_STREAM, "packets": socket.SOCK_SEQPACKET}
         for kind, number in kinds.items():
-            attempt(f"{what} {kind}", lambda n=number, p=path: connects(n, p))
-        attempt(f"{what} datagram", lambda p=path: sends(p))
+            attempt(f"{what} {kind}", connects, number, path)
+        attempt(f"{what} datagram", sends, path)
         for root in ("self/root", *(f"{pid}/root" for pid in OUTSIDE["processes"].values())):
             to = f"/proc/{root}{path}"
-            attempt(f"{what} {root[-8:]}", lambda p=to: connects(socket.SOCK_STREAM, p))
-        for number, (link, target) in enumerate(((path, "link"), (folder, "folder"))):
+            attempt(f"{what} {root[-8:]}", connects, socket.SOCK_STREAM, to)
+        for link, through in ((path, "link"), (folder, f"link/{name}")):
             with suppress(OSError):
-                os.symlink(link, target)
-            through = target if not number else f"{target}/{name}"
-            attempt(f"{what} link {number}", lambda p=through: connects(socket.SOCK_STREAM, p))
+                os.symlink(link, "link")
+            attempt(f"{what} {through}", connects, socket.SOCK_STREAM, through)
             with suppress(OSError):
-                os.unlink(target)
+                os.unlink("link")
         for verb in (os.link, os.rename):
-            attempt(f"{what} {verb.__name__}", lambda v=verb, p=path: v(p, "moved") is None)
-        attempt(f"{what} moved", lambda: connects(socket.SOCK_STREAM, "moved"))
-        attempt(f"{what} removed", lambda p=path: os.unlink(p) is None)
-        attempt(f"{what} beside", lambda f=folder: Path(f, "new").write_text("x"))
-        attempt(f"{what} from there", lambda f=folder, n=name: in_folder(f, n))
+            attempt(f"{what} {verb.__name__}", verb, path, "moved")
+        attempt(f"{what} moved", connects, socket.SOCK_STREAM, "moved")
+        attempt(f"{what} removed", os.unlink, path)
+        attempt(f"{what} beside", Path(folder, "new").write_text, "x")
+        attempt(f"{what} from there", in_folder, folder, name)
     name = "\0" + OUTSIDE["abstract"]
-    attempt("abstract", lambda: connects(socket.SOCK_STREAM, name))
-    attempt("abstract datagram", lambda: sends(name))
+    attempt("abstract", connects, socket.SOCK_STREAM, name)
+    attempt("abstract datagram", sends, name)
 
 
 def in_folder(folder: str, name: str) -> bool:
@@ -122,21 +134,21 @@ def network() -> None:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             for one in (host, f"::ffff:{host}" if family == socket.AF_INET else host):
                 kind = socket.AF_INET6 if ":" in one else socket.AF_INET
-                to = (one, port)
-                attempt(f"tcp {one}", lambda t=to, k=kind: connects(socket.SOCK_STREAM, t, k))
-                attempt(f"udp {one}", lambda t=to, k=kind: sends(t, k))
-                attempt(f"connected udp {one}", lambda t=to, k=kind: connects(2, t, k))
+                to, of = (one, port), socket.AF_INET6 if ":" in one else socket.AF_INET
+                attempt(f"tcp {one}", connects, socket.SOCK_STREAM, to, of)
+                attempt(f"udp {one}", sends, to, of)
+                attempt(f"connected udp {one}", connects, 2, to, of)
     for family, kind in ((17, 3), (40, 1), (38, 5), (2, 3)):  # packet, vsock, alg, raw
-        attempt(f"family {family}", lambda f=family, k=kind: socket.socket(f, k))
+        attempt(f"family {family}", socket.socket, family, kind)
 
 
 def terminals() -> None:
     """Those of others, and new ones."""
     for path in (OUTSIDE["terminal"], f"/proc/{OUTSIDE['processes']['server']}/fd/0", "/dev/vcs"):
         for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
-            attempt(f"{path} {flags}", lambda p=path, f=flags: os.open(p, f | os.O_NOCTTY) >= 0)
+            attempt(f"{path} {flags}", os.open, path, flags | os.O_NOCTTY)
     attempt("new terminal", os.openpty)
-    attempt("ptmx", lambda: os.open("/dev/ptmx", os.O_RDWR) >= 0)
+    attempt("ptmx", os.open, "/dev/ptmx", os.O_RDWR)
     for descriptor in range(3):
         for request in (0x5412, 0x100005412, 0x541C):  # TIOCSTI, also with high bits; TIOCLINUX
             key = ctypes.create_string_buffer(b"x")
@@ -156,13 +168,13 @@ def processes() -> None:
     for what, pid in OUTSIDE["processes"].items():
         for name in SECRETS:
             for path in (f"/proc/{pid}/{name}", f"/proc/{pid}/task/{pid}/{name}"):
-                attempt(f"{what} {name}", lambda p=path: os.read(os.open(p, os.O_RDONLY), 1))
+                attempt(f"{what} {name}", reads, path)
         for name in FOLDERS:
             path = f"/proc/{pid}/{name}"
-            attempt(f"{what} {name}", lambda p=path: listed(p))
+            attempt(f"{what} {name}", listed, path)
         for name in SETTINGS:
             path = f"/proc/{pid}/{name}"
-            attempt(f"{what} set {name}", lambda p=path: os.write(os.open(p, os.O_WRONLY), b"1"))
+            attempt(f"{what} set {name}", writes, path)
         traced(what, pid)
         signalled(what, pid)
 
@@ -181,35 +193,35 @@ def traced(what: str, pid: int) -> None:
     """As debuggers do."""
     attach, seize = 16, 0x4206
     for request in (attach, seize):
-        attempt(f"{what} ptrace", lambda r=request: call("ptrace", r, pid, 0, 0))
+        attempt(f"{what} ptrace", call, "ptrace", request, pid, 0, 0)
     buffer = ctypes.create_string_buffer(8)
     vector = struct.pack("@PN", ctypes.addressof(buffer), 8)
-    attempt(f"{what} vm", lambda: call("process_vm_readv", pid, vector, 1, vector, 1, 0))
-    attempt(f"{what} move_pages", lambda: call("move_pages", pid, 0, None, None, None, 0))
-    attempt(f"{what} kcmp", lambda: call("kcmp", os.getpid(), pid, 1, 0, 0))
+    attempt(f"{what} vm", call, "process_vm_readv", pid, vector, 1, vector, 1, 0)
+    attempt(f"{what} move_pages", call, "move_pages", pid, 0, None, None, None, 0)
+    attempt(f"{what} kcmp", call, "kcmp", os.getpid(), pid, 1, 0, 0)
     pidfd = LIBC.syscall(ctypes.c_long(NUMBERS["pidfd_open"]), ctypes.c_long(pid), 0)
     for number in range(3):
-        attempt(f"{what} getfd", lambda n=number: call("pidfd_getfd", pidfd, n, 0))
-    attempt(f"{what} madvise", lambda: call("process_madvise", pidfd, vector, 1, 21, 0))
+        attempt(f"{what} getfd", call, "pidfd_getfd", pidfd, number, 0)
+    attempt(f"{what} madvise", call, "process_madvise", pidfd, vector, 1, 21, 0)
     for signum in (0, signal.SIGUSR1):
-        attempt(f"{what} pidfd", lambda s=signum: call("pidfd_send_signal", pidfd, s, None, 0))
+        attempt(f"{what} pidfd", call, "pidfd_send_signal", pidfd, signum, None, 0)
 
 
 def signalled(what: str, pid: int) -> None:
     """Without any effect if it works: 0 only asks."""
     for signum in (0, signal.SIGCONT, signal.SIGURG):
-        attempt(f"{what} kill", lambda s=signum: os.kill(pid, s) is None)
-        attempt(f"{what} tgkill", lambda s=signum: call("tgkill", pid, pid, s))
+        attempt(f"{what} kill", os.kill, pid, signum)
+        attempt(f"{what} tgkill", call, "tgkill", pid, pid, signum)
         if os.getpgid(pid) != os.getpgrp():  # the agent may send itself what it likes
-            attempt(f"{what} group", lambda s=signum: os.killpg(os.getpgid(pid), s) is None)
+            attempt(f"{what} group", os.killpg, os.getpgid(pid), signum)
     own = ctypes.create_string_buffer(struct.pack("@iii", 0, 0, -1), 128)
-    attempt(f"{what} sigqueue", lambda: call("rt_sigqueueinfo", pid, signal.SIGCONT, own))
+    attempt(f"{what} sigqueue", call, "rt_sigqueueinfo", pid, signal.SIGCONT, own)
     limit = struct.pack("@QQ", 2**64 - 1, 2**64 - 1)
-    attempt(f"{what} prlimit", lambda: call("prlimit64", pid, 4, limit, None))
-    attempt(f"{what} nice", lambda: call("setpriority", 0, pid, 19))
-    attempt(f"{what} affinity", lambda: os.sched_setaffinity(pid, {0}) is None)
-    attempt(f"{what} ioprio", lambda: call("ioprio_set", 1, pid, 0))
-    attempt(f"{what} owner", lambda: owns(pid))
+    attempt(f"{what} prlimit", call, "prlimit64", pid, 4, limit, None)
+    attempt(f"{what} nice", call, "setpriority", 0, pid, 19)
+    attempt(f"{what} affinity", os.sched_setaffinity, pid, {0})
+    attempt(f"{what} ioprio", call, "ioprio_set", 1, pid, 0)
+    attempt(f"{what} owner", owns, pid)
 
 
 def owns(pid: int) -> bool:
@@ -226,32 +238,32 @@ def kernel() -> None:
     """What looks into it, namespaces and mounts."""
     space = ctypes.create_string_buffer(256)
     for name in ("perf_event_open", "userfaultfd", "io_uring_setup"):
-        attempt(name, lambda n=name: call(n, space, 0, -1, -1, 0))
-    attempt("bpf", lambda: call("bpf", 0, space, 128))
-    attempt("add_key", lambda: call("add_key", b"user", b"intruder", b"x", 1, -3))
-    attempt("keyctl", lambda: call("keyctl", 0, -3, 1))
+        attempt(name, call, name, space, 0, -1, -1, 0)
+    attempt("bpf", call, "bpf", 0, space, 128)
+    attempt("add_key", call, "add_key", b"user", b"intruder", b"x", 1, -3)
+    attempt("keyctl", call, "keyctl", 0, -3, 1)
     for name, flag in (("user", 0x10000000), ("mount", 0x20000), ("pid", 0x20000000)):
-        attempt(f"unshare {name}", lambda f=flag: call("unshare", f))
-    attempt("chroot", lambda: call("chroot", b"/"))
-    attempt("mount", lambda: call("mount", b"none", b".", b"tmpfs", 0, None))
-    attempt("open_tree", lambda: call("open_tree", -100, b"/", 1))
-    attempt("fsopen", lambda: call("fsopen", b"tmpfs", 0))
+        attempt(f"unshare {name}", call, "unshare", flag)
+    attempt("chroot", call, "chroot", b"/")
+    attempt("mount", call, "mount", b"none", b".", b"tmpfs", 0, None)
+    attempt("open_tree", call, "open_tree", -100, b"/", 1)
+    attempt("fsopen", call, "fsopen", b"tmpfs", 0)
 
 
 def files() -> None:
     """What others left in shared directories, and what is not to be changed."""
     for path in OUTSIDE["read"]:
-        attempt(f"read {path}", lambda p=path: Path(p).read_bytes() or True)
-        attempt(f"list {path}", lambda p=path: os.listdir(os.path.dirname(p)))
-        attempt(f"link {path}", lambda p=path: os.link(p, "taken") is None)
+        attempt(f"read {path}", reads, path)
+        attempt(f"list {path}", os.listdir, os.path.dirname(path))
+        attempt(f"link {path}", os.link, path, "taken")
     for path in OUTSIDE["write"]:
-        attempt(f"write {path}", lambda p=path: os.open(p, os.O_WRONLY) >= 0)
-        attempt(f"append {path}", lambda p=path: os.open(p, os.O_WRONLY | os.O_APPEND) >= 0)
-        attempt(f"cut {path}", lambda p=path: os.truncate(p, 0) is None)
-        attempt(f"remove {path}", lambda p=path: os.unlink(p) is None)
-        attempt(f"rename {path}", lambda p=path: os.rename(p, f"{p}.old") is None)
-        attempt(f"mode {path}", lambda p=path: os.chmod(p, 0o666) is None)
-        attempt(f"add {path}", lambda p=path: os.open(f"{p}.new", os.O_CREAT | os.O_WRONLY))
+        attempt(f"write {path}", os.open, path, os.O_WRONLY)
+        attempt(f"append {path}", os.open, path, os.O_WRONLY | os.O_APPEND)
+        attempt(f"cut {path}", os.truncate, path, 0)
+        attempt(f"remove {path}", os.unlink, path)
+        attempt(f"rename {path}", os.rename, path, f"{path}.old")
+        attempt(f"mode {path}", os.chmod, path, 0o666)
+        attempt(f"add {path}", os.open, f"{path}.new", os.O_CREAT | os.O_WRONLY)
 
 
 def commands() -> Iterator[tuple[list[str], str]]:
@@ -271,7 +283,7 @@ def commands() -> Iterator[tuple[list[str], str]]:
 def own_hotenv() -> None:
     """Each of them ends with an error."""
     for argv, desk in commands():
-        attempt(" ".join(argv), lambda a=argv, d=desk: succeeds(a, d))
+        attempt(" ".join(argv), succeeds, argv, desk)
 
 
 def succeeds(argv: list[str], desk: str) -> bool:

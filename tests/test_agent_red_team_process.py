@@ -1,4 +1,4 @@
-"""Agents that try to get at values without a command that may use them, and commands that show some.
+"""Agents that try to get at values other than by commands, and commands that show them.
 
 What an agent computes from a value inside of a command that it is allowed to run gets out: nobody
 can keep that. It is counted here by itself.
@@ -88,7 +88,8 @@ def services(runtime: Path) -> Iterator[dict[str, object]]:
             stack.enter_context(six)
             addresses += ["::1", "::"]
         with suppress(OSError):
-            addresses += {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), port)}
+            found = socket.getaddrinfo(socket.gethostname(), port)
+            addresses += {str(each[4][0]) for each in found}
         Path(_LEFT_BEHIND).write_text("of another program")
         stack.callback(os.unlink, _LEFT_BEHIND)
         outer, inner = os.openpty()

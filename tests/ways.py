@@ -73,7 +73,7 @@ PROGRAMS = {
     ),
     "git alias": _sh('git -c "alias.x=!echo $API_TOKEN" x'),
     "curl": _sh(
-        'curl -sv -m 5 -H "X: $API_TOKEN" http://u:$API_TOKEN@127.0.0.1:9/; curl $API_TOKEN:'
+        "curl -sv -m 5 --$API_TOKEN; curl -K /$API_TOKEN; curl -s -T /$API_TOKEN localhost"
     ),
     "xargs": _sh("echo $API_TOKEN | xargs -t -n1 ls"),
     "diff": _bash("diff <(env) <(env -u API_TOKEN)"),
