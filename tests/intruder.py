@@ -138,8 +138,8 @@ def network() -> None:
                 attempt(f"tcp {one}", connects, socket.SOCK_STREAM, to, of)
                 attempt(f"udp {one}", sends, to, of)
                 attempt(f"connected udp {one}", connects, 2, to, of)
-    for family, kind in ((17, 3), (40, 1), (38, 5), (2, 3)):  # packet, vsock, alg, raw
-        attempt(f"family {family}", socket.socket, family, kind)
+    for other, kind in ((17, 3), (40, 1), (38, 5), (2, 3)):  # packet, vsock, alg, raw
+        attempt(f"family {other}", socket.socket, other, kind)
 
 
 def terminals() -> None:
