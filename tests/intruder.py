@@ -133,7 +133,6 @@ def network() -> None:
         for host in OUTSIDE["addresses"]:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             for one in (host, f"::ffff:{host}" if family == socket.AF_INET else host):
-                kind = socket.AF_INET6 if ":" in one else socket.AF_INET
                 to, of = (one, port), socket.AF_INET6 if ":" in one else socket.AF_INET
                 attempt(f"tcp {one}", connects, socket.SOCK_STREAM, to, of)
                 attempt(f"udp {one}", sends, to, of)

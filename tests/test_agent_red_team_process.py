@@ -31,6 +31,7 @@ from agents import (
     agent,
     desks,
     log_of,
+    ours,
     processes_with,
     project,
     running,
@@ -52,17 +53,6 @@ def shop(tmp_path: Path) -> Path:
     directory = tmp_path / "shop"
     directory.mkdir()
     return directory
-
-
-def ours(part: bytes, runtime: Path) -> list[int]:
-    """Processes of this test with ``part`` in their command line."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            environ = (path.parent / "environ").read_bytes()
-            if part in path.read_bytes() and os.fsencode(runtime) in environ:
-                found.append(int(path.parent.name))
-    return found
 
 
 def tell(directory: Path, name: str, text: str) -> None:
