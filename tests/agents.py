@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from processes import HOTENV, LIMIT, hotenv, serving
@@ -97,12 +97,21 @@ def desks(runtime: Path) -> list[Path]:
 
 def processes_with(word: str) -> list[int]:
     """The processes that have ``word`` in their command line."""
+    return [pid for pid, words in _command_lines() if word.encode() in words.split(b"\0")]
+
+
+def ours(part: bytes, runtime: Path) -> list[int]:
+    """Processes of the test with this ``runtime`` that have ``part`` in their command line."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words: Sequence[bytes] = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if word.encode() in words:
-            found.append(int(path.parent.name))
+    for pid, words in _command_lines():
+        with suppress(OSError):
+            environ = Path(f"/proc/{pid}/environ").read_bytes()
+            if part in words and os.fsencode(f"XDG_RUNTIME_DIR={runtime}") in environ:
+                found.append(pid)
     return found
+
+
+def _command_lines() -> Iterator[tuple[int, bytes]]:
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):  # it has ended meanwhile
+            yield int(name), Path(f"/proc/{name}/cmdline").read_bytes()

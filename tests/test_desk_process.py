@@ -15,14 +15,17 @@ from agents import (
     RULES,
     SECRET,
     agent,
+    agent_command,
     desks,
+    environment,
     log_of,
+    ours,
     processes_with,
     project,
     running,
 )
 from guarded import needs_guards
-from processes import hotenv, wait_until
+from processes import HOTENV, Terminal, hotenv, wait_until
 from supervision import gone
 
 pytestmark = needs_guards
@@ -252,10 +255,8 @@ def test_killed(shop: Path, state: Path, runtime: Path, victim: str) -> None:
         if victim == "agent":
             process.kill()
         else:
-            part = (
-                "hotenv.desk.process" if victim == "desk" else f"sleep {seconds} & sleep {seconds}"
-            )
-            for pid in _of_this_test(part, runtime, requester=victim == "requester"):
+            part = b"hotenv.desk.process" if victim == "desk" else b"run\0--\0sh\0-c\0sleep"
+            for pid in ours(part, runtime):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         wait_until(lambda: all(map(gone, commands)), "the end of the command")
@@ -265,21 +266,6 @@ def test_killed(shop: Path, state: Path, runtime: Path, victim: str) -> None:
     wait_until(lambda: not desks(runtime), "the directory of the desk to vanish")
     path = str(state / "hotenv" / "agent" / "agent.log")
     assert hotenv("audit", "verify", path, cwd=shop).returncode == 0
-
-
-def _of_this_test(part: str, runtime: Path, *, requester: bool) -> list[int]:
-    """Processes of this test with ``part`` in their command line."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            environ = (path.parent / "environ").read_bytes()
-        except OSError:
-            continue
-        is_ours = os.fsencode(f"XDG_RUNTIME_DIR={runtime}") in environ
-        if is_ours and part in words and (not requester or "hotenv run -- " in words):
-            found.append(int(path.parent.name))
-    return found
 
 
 def test_a_hundred_at_once(shop: Path) -> None:
@@ -297,3 +283,28 @@ def test_nothing_is_left(shop: Path, runtime: Path) -> None:
     """When the agent has ended, its desk has, too."""
     assert agent(shop, "true").returncode == 0
     wait_until(lambda: not desks(runtime), "the directory of the desk to vanish")
+
+
+def test_a_withdrawn_question(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that may have been meant for it does not answer the one in its place."""
+    monkeypatch.setenv("PATH", environment()["PATH"])
+    script = (
+        "hotenv run -- id good & first=$!; while ! [ -e next ]; do sleep 0.05; done; "
+        "kill $first; wait $first; echo first $?; hotenv run -- id evil; echo second $?"
+    )
+    user = Terminal(agent_command(script=script), shop)
+    user.expect(b"waiting for the user")
+    desk = Terminal([*HOTENV, "desk"], shop)
+    desk.expect(b"id good")
+    (shop / "next").touch()
+    desk.expect(b"id evil")
+    assert b"no longer asked" in desk.screen
+    desk.type(b"y")
+    desk.expect(b"press it again")
+    assert b"allowed" not in desk.screen
+    desk.type(b"n")
+    desk.expect(b"denied")
+    user.expect(b"second 2")
+    assert b"first 143" in user.screen
+    assert user.wait() == 0
+    assert desk.wait() == 4

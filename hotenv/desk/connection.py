@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import trio
 
@@ -28,24 +28,36 @@ class Connection:
         self._reader = frames.FrameReader()
         self._pending: list[tuple[bytes, bytes]] = []
 
-    async def request(self) -> Request | bytes | None:
+    async def request(self, large: trio.CapacityLimiter) -> Request | bytes | None:
         """What it asks for: a command, or what it wants to know; None if nothing.
+
+        ``large``: how many may be longer than a piece at once.
 
         Error handling: raises ArtifactError if it is malformed.
         """
-        with trio.move_on_after(_PATIENCE), suppress(trio.BrokenResourceError):
-            while data := await self._stream.receive_some(_PIECE):
-                for frame in self._reader.feed(data):
-                    self._pending.append(frame)
-                    self._reader.longest = frames.PIECE
-                if self._pending:
-                    kind, payload = self._pending.pop(0)
-                    if kind == frames.QUERY:
-                        return payload
-                    if kind != frames.REQUEST:
-                        raise ArtifactError("the first frame is not a request")
-                    return decode(payload)
-        return None
+        async with AsyncExitStack() as stack:
+            with trio.move_on_after(_PATIENCE), suppress(trio.BrokenResourceError):
+                size = 0
+                while not self._pending and (data := await self._receive()):
+                    if size < _PIECE <= size + len(data):
+                        await stack.enter_async_context(large)
+                    size += len(data)
+        if not self._pending:
+            return None
+        kind, payload = self._pending.pop(0)
+        if kind == frames.QUERY:
+            return payload
+        if kind != frames.REQUEST:
+            raise ArtifactError("the first frame is not a request")
+        return decode(payload)
+
+    async def _receive(self) -> bytes:
+        """A piece, of which the frames are pending then. Those after the first are small."""
+        data = bytes(await self._stream.receive_some(_PIECE))
+        for frame in self._reader.feed(data):
+            self._pending.append(frame)
+            self._reader.longest = frames.PIECE
+        return data
 
     async def frames(self) -> AsyncGenerator[tuple[bytes, bytes], None]:
         """What it sends after that, until it ends.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hotenv.desk.settings import Settings
 
 _MOST = 256  # requests at once
-_MOST_READ = 32  # that have not been read: each may be large
+_MOST_LARGE = 32  # that are being read
 _QUERY = "(names for an agent)"  # in the log of the session's server
 
 
@@ -45,7 +45,7 @@ class Desk:
 
     def __init__(self, settings: Settings) -> None:
         self._limit = trio.CapacityLimiter(_MOST)
-        self._reading = trio.CapacityLimiter(_MOST_READ)
+        self._large = trio.CapacityLimiter(_MOST_LARGE)
         self._logging = trio.Lock()
         self.questions: Questions = Questions(can_ask=settings.can_ask)
         self._hold(settings)
@@ -81,8 +81,7 @@ class Desk:
             peer = identify(stream.socket)
             connection = Connection(stream, peer[0] if peer else 0)
             try:
-                async with self._reading:
-                    request = await connection.request()
+                request = await connection.request(self._large)
                 if isinstance(request, bytes):
                     answer = json.dumps(await self._answer(request)).encode()
                     await connection.send(frames.encode(frames.ANSWER, answer))

@@ -23,6 +23,8 @@ _PASSED_ON = {
     *(signal.SIGTSTP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGKILL),
 }
 
+_ENDING = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGKILL}
+
 
 class Running:
     """What one command inside says while its command runs.
@@ -46,6 +48,10 @@ class Running:
                     raise ArtifactError("a frame that is not known")
                 elif self._attended is not None:
                     await self._do(self._attended, kind, payload)
+                elif kind == frames.SIGNAL and frames.number(payload) in _ENDING:
+                    # There is no command yet, and there need not be one.
+                    await connection.send(frames.encode(frames.ENDED, payload))
+                    break
                 elif len(self._said) < _MANY:
                     self._said.append((kind, payload))
         except (HotenvError, trio.WouldBlock):
