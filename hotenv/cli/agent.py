@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hotenv.errors import UsageError
+from hotenv.errors import HotenvError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hotenv.desk.settings import Settings
     from hotenv.guards.policy import Guard
     from hotenv.project.settings import Project
+
+_QUERY = "(what an agent does not get)"  # in the log of the session's server
 
 
 def add_options(parser: Parser) -> None:
@@ -84,7 +86,7 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
 
     home = os.path.expanduser("~")
     guard = _guard(args, argv, project, place)
-    inherited = inherited_environment()
+    inherited = _without_values(inherited_environment())
     settings = _settings(args, project, place, guard, inherited)
     opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
     check_reach(writable_by(project.agent, settings), opened, settings.audit)
@@ -102,6 +104,19 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
         return status
 
     run_under(guard, Launch(argv, env), Options(keep_status=True), {}, told=ended)
+
+
+def _without_values(inherited: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """``inherited`` without what the session has: this may be a shell that was started with it."""
+    from hotenv.exchange.client import fetch_sync
+
+    try:
+        variables = fetch_sync([_QUERY])
+    except HotenvError:
+        return inherited  # it is started later, and then nobody here has it
+    values = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
+    usual = (b"PATH", b"HOME")
+    return {n: v for n, v in inherited.items() if values.get(n) != v or n in usual}
 
 
 def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> Guard:
