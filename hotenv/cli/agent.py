@@ -108,10 +108,12 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
 
 def _without_values(inherited: dict[bytes, bytes]) -> dict[bytes, bytes]:
     """``inherited`` without what the session has: this may be a shell that was started with it."""
-    from hotenv.exchange.client import fetch_sync
+    from hotenv.exchange.direct import exchange  # without a thread, which forks and signals hit
+    from hotenv.exchange.protocol import Request
+    from hotenv.session.find import find_session
 
     try:
-        variables = fetch_sync([_QUERY])
+        variables = exchange(find_session(), Request("run", [_QUERY])) or {}
     except HotenvError:
         return inherited  # it is started later, and then nobody here has it
     values = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
