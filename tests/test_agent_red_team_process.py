@@ -365,6 +365,58 @@ def test_a_race_of_links(shop: Path, tmp_path: Path) -> None:
     assert [*(tmp_path / "outside").iterdir()] == []
 
 
+_LYING = """
+import json, os, socket
+here = os.stat("danger")
+fields = dict(argv=["pwd"], folder=os.path.abspath("safe"), identity=[here.st_dev, here.st_ino],
+    terminal=[], size=[0, 0], joined=False, environment={})
+payload = json.dumps(fields).encode()
+with socket.socket(socket.AF_UNIX) as one:
+    one.connect(os.environ["HOTENV_DESK"])
+    one.sendall(b"R" + len(payload).to_bytes(4, "big") + payload)
+    while one.recv(65536):
+        pass
+"""
+
+
+def test_the_name_of_a_folder(shop: Path, state: Path) -> None:
+    """The log has the name that it has, and not one that the agent has given to it."""
+    (shop / "danger").mkdir()
+    (shop / "safe").symlink_to("danger")
+    (shop / "lie.py").write_text(_LYING)
+    with project(shop, 'allow = ["pwd"]'):
+        assert agent(shop, f"{PYTHON} lie.py").returncode == 0
+    assert log_of(state)[-1]["folder"] == str(shop / "danger")
+
+
+@pytest.mark.xfail(strict=True, reason="the words of all processes can be read in /proc by anybody")
+def test_words_of_processes(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that a command gives to a program as an argument is not seen by the agent."""
+    (tmp_path / "tools").mkdir()
+    script(tmp_path / "tools" / "deploy", "#!/bin/sh\nsh -c 'echo ready; read x' $API_TOKEN\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}/tools:{os.environ['PATH']}")
+    looking = """
+        mkfifo out in; hotenv run -- deploy <in >out & exec 3>in; read line <out
+        cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'; exec 3>&-; wait
+    """
+    with project(shop, 'allow = ["deploy"]'):
+        done = agent(shop, looking)
+    assert done.stdout.count(SECRET.encode()) == 0
+
+
+@pytest.mark.parametrize("only", ["", 'only = ["OTHER"]'])
+def test_values_in_the_environment(shop: Path, monkeypatch: pytest.MonkeyPatch, only: str) -> None:
+    """From a shell that was started with the variables, neither agent nor command gets a value."""
+    monkeypatch.setenv("API_TOKEN", SECRET)
+    monkeypatch.setenv("OTHER", "of the user")
+    with project(shop, f'allow = ["env"]\n{only}'):
+        done = agent(shop, "env; echo; hotenv run -- env")
+    before, after = done.stdout.split(b"\n\n")
+    assert SECRET.encode() not in done.stdout
+    assert b"OTHER=of the user" in before
+    assert (b"API_TOKEN=" in after) == (not only)
+
+
 _RUDE = """
 import array, json, os, socket, subprocess, sys, time
 path, here = os.environ["HOTENV_DESK"], os.stat(".")

@@ -298,7 +298,7 @@ def test_a_withdrawn_question(shop: Path, monkeypatch: pytest.MonkeyPatch) -> No
     desk.expect(b"id good")
     (shop / "next").touch()
     desk.expect(b"id evil")
-    assert b"no longer asked" in desk.screen
+    assert b"no longer waiting" in desk.screen
     desk.type(b"y")
     desk.expect(b"press it again")
     assert b"allowed" not in desk.screen

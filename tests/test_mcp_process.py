@@ -102,7 +102,7 @@ def check(results: list[Any], directory: Path) -> None:
     errors = [each["answer"] for each in rest[7:13]]
     assert all(each["error"] for each in rest[7:13])
     beginnings = (
-        "this command is not for an agent",
+        "this command is denied by",
         "this command needs the user's permission",
         f"commands for an agent run in {directory} only",
         "cannot use the directory",
@@ -179,7 +179,7 @@ def test_without_a_session(tmp_path: Path) -> None:
 
 def test_without_rules(tmp_path: Path) -> None:
     """There is nothing to serve where no file says what an agent may run."""
-    assert "[agent] of hotenv.toml" in said(hotenv("mcp", cwd=tmp_path))
+    assert "no table [agent] in hotenv.toml" in said(hotenv("mcp", cwd=tmp_path))
     (tmp_path / "hotenv.toml").write_text(RULES)
     refused = hotenv("mcp", cwd=tmp_path)
     assert refused.returncode == 2

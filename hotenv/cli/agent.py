@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from hotenv.guards.policy import Guard
     from hotenv.project.settings import Project
 
+_QUERY = "(what an agent does not get)"  # in the log of the session's server
+
 
 def add_options(parser: Parser) -> None:
     """Add the options of the command."""
@@ -77,16 +79,16 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
 
     home = os.path.expanduser("~")
     guard = _guard(args, argv, project, place)
-    inherited = inherited_environment()
+    _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
+    inherited = without_values(inherited_environment(), variables)
     settings = desk_settings(project, place, guard.allow_write, inherited, args.audit)
     opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
     check_reach(writable_by(project.agent, settings), opened, settings.audit)
-    _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
     life = start_desk(settings)
     own = {name: os.path.join(home, path) for name, path in environment_of(argv[0]).items()}
     env = {
         **{name.encode(): value.encode() for name, value in own.items()},
-        **without_values(inherited, variables),
+        **inherited,
         VARIABLE.encode(): os.fsencode(place.requests),
     }
 
@@ -101,12 +103,15 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
 def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> Guard:
     """What the agent may not do."""
     from hotenv.cli.guards import existing
-    from hotenv.desk.agents import settings_of
+    from hotenv.desk.agents import environment_of, settings_of
     from hotenv.guards.policy import Guard
 
     home = os.path.expanduser("~")
     folders = [os.path.join(home, each) for each in settings_of(argv[0])]
-    for each in folders:
+    for each in (
+        *folders,
+        *(os.path.join(home, each) for each in environment_of(argv[0]).values()),
+    ):
         os.makedirs(each, mode=0o700, exist_ok=True)
     written = [existing(each, "--allow-write") for each in args.allow_write]
     opened = [existing(each, "--allow-unix") for each in args.allow_unix]

@@ -25,6 +25,7 @@ from hotenv.desk.running import Running
 from hotenv.errors import ArtifactError, HotenvError, UsageError
 from hotenv.exchange.client import fetch
 from hotenv.exchange.peer import identify
+from hotenv.guards.paths import real_path
 from hotenv.handover.selection import select
 from hotenv.handover.standin import encode_error
 from hotenv.project.agent import Agent
@@ -117,6 +118,7 @@ class Desk:
         """Run ``request``; its wait status. Raises the HotenvError because of which it is not."""
         settings = self._settings
         folder = open_folder(request.folder, request.identity, settings.directory)
+        request = evolve(request, folder=real_path(folder))  # what a human and the log are shown
         try:
             record = Record(settings, request, connection.pid, self._logging)
             program = await self._approver.approve(connection, request, record)

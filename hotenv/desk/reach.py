@@ -8,6 +8,7 @@ import sys
 from hotenv.desk.programs import steps_to
 from hotenv.errors import UsageError
 from hotenv.guards.fields import is_within
+from hotenv.handover.wellknown import ESSENTIALS
 from hotenv.redaction.values import is_everywhere
 from hotenv.session.runtime import runtime_bases
 from hotenv.session.state import state_directory
@@ -50,11 +51,15 @@ def without_values(
 ) -> dict[bytes, bytes]:
     """``environment`` without ``variables``, and without their values under another name.
 
-    A session's variables are in it if it comes from ``hotenv run``.
+    A session's variables are in it if it comes from ``hotenv run``. What no program can do without
+    stays.
     """
     names = {name.encode() for name in variables}
     values = {value.encode() for value in variables.values() if not is_everywhere(value)}
-    return {n: v for n, v in environment.items() if n not in names and v not in values}
+    kept = {name.encode() for name in ESSENTIALS}
+    return {
+        n: v for n, v in environment.items() if n in kept or (n not in names and v not in values)
+    }
 
 
 def _out_of_reach() -> Iterator[tuple[str, str, str]]:

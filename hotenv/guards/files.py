@@ -14,7 +14,7 @@ from hotenv.guards.closed import Closed
 from hotenv.guards.fields import is_within
 from hotenv.guards.foresight import Identity, Place, blocked_change, find_place
 from hotenv.guards.landlock import READABLE_DEVICES, WRITABLE_DEVICES
-from hotenv.guards.paths import real_path
+from hotenv.guards.paths import open_path, real_path
 from hotenv.guards.verdict import (
     ANSWERED,
     DENY_READ,
@@ -106,27 +106,37 @@ class Files:
             return self._reported(
                 call, "write", place, lambda it: it.may_write(flags, self._is_root)
             )
-        return self._listed(call, place, flags) or self._read(place)
+        return self._listed(call, place, flags, directory, path) or self._read(place)
 
-    def _listed(self, call: Call, place: Place, flags: int) -> Verdict | None:
+    def _listed(
+        self, call: Call, place: Place, flags: int, directory: int, path: int
+    ) -> Verdict | None:
         """Open a directory above what is denied for the command, which may list it.
 
-        The kernel could only allow that together with all that is in it.
+        The kernel could only allow that together with all that is in it. By way of another process,
+        as /proc/PID/root, it is not opened: who may look there the kernel decides.
         """
         if not (place.is_directory() and self._divides(place.path)) or call.name == "openat2":
             return None
+        base = _CWD if directory < 0 else call.integer(directory)
         try:
-            directory = os.open(place.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            found = open_path(call, base, call.text(call.arguments[path]), exact=True)
         except OSError:
             return None
         try:
-            if not self._divides(real_path(directory)):  # it was moved meanwhile
+            if not self._divides(real_path(found)):  # it was moved meanwhile
                 return None
-            call.install(directory, cloexec=bool(flags & os.O_CLOEXEC))
+            listed = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return None
+        finally:
+            os.close(found)
+        try:
+            call.install(listed, cloexec=bool(flags & os.O_CLOEXEC))
         except OSError as error:
             return fails(error.errno or errno.EMFILE)
         finally:
-            os.close(directory)
+            os.close(listed)
         return ANSWERED
 
     def _divides(self, path: str) -> bool:
