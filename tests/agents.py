@@ -65,12 +65,14 @@ def agent(
 
 
 @contextmanager
-def running(directory: Path, script: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    directory: Path, script: str, *options: str, stdin: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
     """An agent that is running, without a terminal."""
     process = subprocess.Popen(
         agent_command(*options, script=script),
         cwd=directory,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),

@@ -245,6 +245,17 @@ def test_the_log(shop: Path, state: Path) -> None:
     assert hotenv("audit", "verify", path, cwd=shop).returncode == 0
 
 
+def test_no_session_any_more(shop: Path, state: Path) -> None:
+    """Nothing is run, which the log has, too."""
+    with running(shop, "read x; hotenv run -- sh -c 'echo ran'", stdin=subprocess.PIPE) as process:
+        wait_until(lambda: hotenv("desk", "--list", cwd=shop).returncode == 0, "the desk")
+        assert hotenv("stop", cwd=shop).returncode == 0
+        out, err = process.communicate(b"\n")
+        assert (process.returncode, out) == (3, b"")
+        assert b"no session" in err or b".hotenv" in err
+    assert log_of(state)[-1]["failed"] == "refused"
+
+
 @pytest.mark.parametrize("victim", ["desk", "requester", "agent"])
 def test_killed(shop: Path, state: Path, runtime: Path, victim: str) -> None:
     """Nothing is left of a command when the desk, its requester or the agent is killed."""

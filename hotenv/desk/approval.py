@@ -1,7 +1,7 @@
 """Whether a request is run: the policy says so, or a human does.
 
 The rules of the game: an approval is for words, a folder and a program, as they are. The program is
-looked at again when a human has answered. Every refusal is in the log.
+looked at again when a human has answered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hotenv.desk import frames
 from hotenv.desk.job import words_of, writable_by
 from hotenv.desk.programs import Program, find
 from hotenv.desk.questions import NO, Question, Questions, Subject
-from hotenv.errors import HotenvError, UsageError
+from hotenv.errors import UsageError
 from hotenv.project.agentrules import ALLOW, DENY
 
 TYPE_CHECKING = False
@@ -39,15 +39,8 @@ class Approver:
         """The program that is run for ``request``, which ``connection`` has sent.
 
         Error handling: raises UsageError if nobody approves, or the agent could have made the
-        program; SystemFailureError if there is none. ``record`` has it then.
+        program; SystemFailureError if there is none.
         """
-        try:
-            return await self._approve(connection, request, record)
-        except HotenvError:
-            await record.refused()
-            raise
-
-    async def _approve(self, connection: Connection, request: Request, record: Record) -> Program:
         verdict = self._agent.rules.verdict(request.argv)
         pattern = None if verdict.pattern is None else str(verdict.pattern)
         record.decided(verdict.decision, pattern)

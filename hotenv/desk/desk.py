@@ -22,12 +22,13 @@ from hotenv.desk.questions import Questions
 from hotenv.desk.reach import check_reach
 from hotenv.desk.record import Record
 from hotenv.desk.running import Running
-from hotenv.errors import ArtifactError, HotenvError, UsageError
+from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
 from hotenv.exchange.client import fetch
 from hotenv.exchange.peer import identify
 from hotenv.guards.paths import real_path
 from hotenv.handover.selection import select
 from hotenv.handover.standin import encode_error
+from hotenv.program import describe
 from hotenv.project.agent import Agent
 from hotenv.project.settings import consult
 
@@ -90,6 +91,8 @@ class Desk:
                     await self._serve(connection, request)
             except HotenvError as error:
                 await _fail(connection, error)
+            except Exception as error:  # such as a limit: others go on
+                await _fail(connection, SystemFailureError(describe(error)))
 
     async def _answer(self, query: bytes) -> object:
         """What ``query`` asks: the names of variables, or where commands run. Never a value."""
@@ -121,10 +124,14 @@ class Desk:
         request = evolve(request, folder=real_path(folder))  # what a human and the log are shown
         try:
             record = Record(settings, request, connection.pid, self._logging)
-            program = await self._approver.approve(connection, request, record)
-            variables = dict(await fetch(request.argv, directory=settings.directory))
-            record.hide(variables)
-            job = make_job(settings, self._agent, request, program, variables)
+            try:
+                program = await self._approver.approve(connection, request, record)
+                variables = dict(await fetch(request.argv, directory=settings.directory))
+                record.hide(variables)
+                job = make_job(settings, self._agent, request, program, variables)
+            except HotenvError:
+                await record.refused()
+                raise
             async with record.running():
                 attended = await Attended.start(job, request, folder)
                 try:

@@ -42,7 +42,7 @@ class Record:
         self._fields["answer"] = said or None
 
     async def refused(self) -> None:
-        """It is not run."""
+        """It is not run: nobody allows it, or it cannot be."""
         async with self._turn:
             audit = await trio.to_thread.run_sync(self._begin)
             await trio.to_thread.run_sync(lambda: audit.end(failed="refused", **self._fields))
