@@ -277,3 +277,47 @@ def test_file_of_a_project(place: Path) -> None:
     )
     assert done.returncode == 2
     assert f"blocked read {place}/secrets/key".encode() in done.stderr
+
+
+OUTSIDE = """
+import os, sys
+pid = sys.argv[1]
+def reads(path):
+    try:
+        with open(path, "rb") as file:
+            return bool(file.read(1))
+    except OSError:
+        return False
+child = os.fork() or os.execvp("sleep", ["sleep", "1000"])
+print(*(
+    reads(path)
+    for path in (
+        *(f"/proc/{pid}/{name}" for name in ("cmdline", "stat", "status", "comm", "environ")),
+        f"/proc/{pid}/task/{pid}/cmdline",
+        f"/proc/self/root/proc/{pid}/cmdline",
+    )
+))
+print(*(
+    reads(path)
+    for path in (
+        *("/proc/self/cmdline", "/proc/thread-self/status", f"/proc/{os.getpid()}/environ"),
+        *(f"/proc/{child}/cmdline", f"/proc/{child}/task/{child}/stat", "/proc/meminfo"),
+        *("/proc/sys/kernel/ostype", "/proc/self/fdinfo/0"),
+    )
+))
+print(pid in os.listdir("/proc"), len(os.listdir("/proc/self/fd")) > 2)
+os.kill(child, 9)
+"""
+
+
+def test_other_processes(tmp_path: Path) -> None:
+    """With /proc, only what is about the command's own processes, and the system, is read."""
+    with subprocess.Popen(["sleep", "1000"]) as other:
+        words = (sys.executable, "-c", OUTSIDE, str(other.pid))
+        free = subprocess.run(words, capture_output=True, check=True, text=True).stdout
+        result = guard("--deny-read", "/proc", "--", *words, cwd=tmp_path)
+        other.kill()
+    assert free.split() == ["True"] * 17
+    others, own, listed = result.out.splitlines()
+    assert (set(others.split()), set(own.split()), listed) == ({"False"}, {"True"}, "True True")
+    assert result.blocked[0]["guard"] == "deny-read"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _QUERY = "(what an agent does not get)"  # in the log of the session's server
 
 
+_PROCESSES = "/proc"
+
+
 def add_options(parser: Parser) -> None:
     """Add the options of the command."""
     from hotenv.cli.desksettings import add_audit
@@ -129,7 +132,8 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
 def _unread(args: argparse.Namespace, project: Project, home: str) -> list[str]:
     """What the agent may not read: there it could find values, or the way to them.
 
-    The private files of commands are among those that all users share.
+    The private files of commands are among those that all users share, and the words of commands
+    are in /proc.
     """
     from hotenv.cli.guards import existing
     from hotenv.desk.agents import CREDENTIALS
@@ -140,4 +144,4 @@ def _unread(args: argparse.Namespace, project: Project, home: str) -> list[str]:
     closed = [os.path.join(home, each) for each in CREDENTIALS]
     closed += [project.input] if "input" in project.session else []
     denied = [existing(each, "--deny-read") for each in args.deny_read]
-    return [SHARED, *denied, *(each for each in closed if not is_within(each, allowed))]
+    return [SHARED, _PROCESSES, *denied, *(each for each in closed if not is_within(each, allowed))]

@@ -14,15 +14,20 @@ if TYPE_CHECKING:
 
     from hotenv.guards.policy import Guard
 
+_PROC = "/proc"
+
 
 class Closed:
     """``denied``: what ``deny_read`` names, ``terminals``, and ``unwritten``: what is not written.
 
     ``excepted``: what may lie deeper in what is denied. No path has a symbolic link. ``divided``:
-    the directories above what is mounted more than once, by device and inode.
+    the directories above what is mounted more than once, by device and inode. ``processes``: the
+    directory of all processes, if that is denied; empty else. What in it is about the whole system,
+    which ``system`` has, can be read; so can what is about the command's own processes, but only
+    the supervisor can tell these.
     """
 
-    __slots__ = ("denied", "divided", "excepted", "terminals", "unwritten")
+    __slots__ = ("denied", "divided", "excepted", "processes", "system", "terminals", "unwritten")
 
     def __init__(self, guard: Guard, unwritten: Iterable[str] = ()) -> None:
         excepted = (*guard.allow_write, *(guard.allow_read or ()))
@@ -33,6 +38,13 @@ class Closed:
         mounts = read_mounts() if guard.deny_read or guard.no_terminals else []
         if guard.deny_read:
             self.denied = all_names(map(os.path.realpath, guard.deny_read), mounts)
+        self.processes: str = _PROC if _PROC in self.denied else ""
+        self.system: list[str] = []
+        if self.processes:
+            self.denied += [each.point for each in mounts if each.kind == "proc"]
+            self.denied = list(dict.fromkeys(self.denied))
+            self.system = [*_of_system()]
+            self.excepted += self.system
         if guard.no_terminals:
             from hotenv.guards.terminals import terminals
 
@@ -57,6 +69,14 @@ class Closed:
     def divides(self, directory: str) -> bool:
         """Whether something in ``directory`` is denied, so that it cannot be open as a whole."""
         return any(is_within(root, [directory]) for root in self.denied)
+
+
+def _of_system() -> Iterator[str]:
+    """What in /proc is no process."""
+    with os.scandir(_PROC) as entries:
+        for entry in entries:
+            if not entry.name.isdecimal() and not entry.is_symlink():
+                yield entry.path
 
 
 def _above(path: str) -> Iterator[str]:

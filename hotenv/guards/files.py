@@ -15,6 +15,7 @@ from hotenv.guards.fields import is_within
 from hotenv.guards.foresight import Identity, Place, blocked_change, find_place
 from hotenv.guards.landlock import READABLE_DEVICES, WRITABLE_DEVICES
 from hotenv.guards.paths import open_path, real_path
+from hotenv.guards.processes import is_inside
 from hotenv.guards.verdict import (
     ANSWERED,
     DENY_READ,
@@ -111,33 +112,49 @@ class Files:
     def _listed(
         self, call: Call, place: Place, flags: int, directory: int, path: int
     ) -> Verdict | None:
-        """Open a directory above what is denied for the command, which may list it.
+        """Open for the command what it may only read if the supervisor finds it in order.
 
-        The kernel could only allow that together with all that is in it. By way of another process,
-        as /proc/PID/root, it is not opened: who may look there the kernel decides.
+        That is a directory above what is denied, which it may list: the kernel could only allow
+        that together with all that is in it. By way of another process, as /proc/PID/root, it is
+        not opened: who may look there the kernel decides. And it is what is about the command's own
+        processes, where others are denied.
         """
-        if not (place.is_directory() and self._divides(place.path)) or call.name == "openat2":
+        if not self._is_ours_to_open(place.path) or call.name == "openat2":
             return None
-        base = _CWD if directory < 0 else call.integer(directory)
+        base, exact = _CWD if directory < 0 else call.integer(directory), place.is_directory()
+        exact = exact and not self._is_own_process(place.path)
         try:
-            found = open_path(call, base, call.text(call.arguments[path]), exact=True)
+            found = open_path(call, base, call.text(call.arguments[path]), exact=exact)
         except OSError:
             return None
         try:
-            if not self._divides(real_path(found)):  # it was moved meanwhile
+            if not self._is_ours_to_open(real_path(found)):  # it was moved meanwhile
                 return None
-            listed = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            return None
+            opened = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | flags & os.O_NONBLOCK)
+        except OSError as error:
+            return fails(error.errno or errno.EACCES)
         finally:
             os.close(found)
         try:
-            call.install(listed, cloexec=bool(flags & os.O_CLOEXEC))
+            call.install(opened, cloexec=bool(flags & os.O_CLOEXEC))
         except OSError as error:
             return fails(error.errno or errno.EMFILE)
         finally:
-            os.close(listed)
+            os.close(opened)
         return ANSWERED
+
+    def _is_ours_to_open(self, path: str) -> bool:
+        return self._divides(path) or self._is_own_process(path)
+
+    def _is_own_process(self, path: str) -> bool:
+        """Whether ``path`` is about a process of the command's, or lists all there are."""
+        processes = self._closed.processes
+        if not processes or not is_within(path, [processes]):
+            return False
+        number, _, what = path[len(processes) + 1 :].partition("/")
+        if not number.isdecimal():
+            return path == processes
+        return what.rpartition("/")[2] != "mem" and is_inside(int(number))
 
     def _divides(self, path: str) -> bool:
         readable = self._readable is None or is_within(path, self._readable)

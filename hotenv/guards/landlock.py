@@ -95,6 +95,7 @@ def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Closed) -
             _grant(ruleset, {reading: closed.unread_in(path)}, path, closed)
         for path in (*system, *READABLE_DEVICES):
             _grant(ruleset, {reading: unread}, os.path.realpath(path), closed)
+    _grant_all(ruleset, closed.system, reading)
     _grant_all(ruleset, WRITABLE_DEVICES, k.WRITE_FILE)
     inherited = _inherited_files() if guard.closes_files or guard.no_terminals else ()
     for descriptor, flags in inherited:
