@@ -6,6 +6,7 @@ import hashlib
 import os
 
 from hotenv.errors import SystemFailureError, UsageError, attempt
+from hotenv.guards import syscalls as k
 from hotenv.guards.fields import is_within
 from hotenv.guards.shebang import find_program, programs_of
 from hotenv.handover.launch import Launch
@@ -114,7 +115,7 @@ def open_folder(path: str, identity: tuple[int, int], root: str) -> int:
     Error handling: raises UsageError if it is not, or is not the one with this device and inode.
     """
     with attempt(f"open the directory {path}"):
-        folder = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = os.open(path, k.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     status = os.fstat(folder)
     where = os.path.realpath(f"/proc/self/fd/{folder}")
     if (status.st_dev, status.st_ino) == identity and is_within(where, [root]):

@@ -31,7 +31,8 @@ class Screen:
         if not {1, 2} & {*self.streams}:  # a pipeline that is typed into: its end is a terminal
             self.streams = ()
         self._modes: list[Any] | None = None
-        self.wakeup, self._end = os.pipe()
+        wakeup, self._end = os.pipe()
+        self.wakeup: int = wakeup
         for each in (self.wakeup, self._end):
             os.set_blocking(each, False)
 
