@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from trio.testing import MockClock, trio_test
 
+from hotenv.guards import privatetmp
 from hotenv.session import runtime as bases
 from hotenv.shell import approval, kept
 from hotenv.termination import TERMINATION_SIGNALS
@@ -141,7 +142,8 @@ def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 def alone(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This process knows no sessions of its user but those of the test. Others: see ALONE."""
     monkeypatch.setattr(bases, "LOGINS", str(runtime))
-    monkeypatch.setattr(bases, "SHARED", str(runtime))
+    for module in (bases, privatetmp):
+        monkeypatch.setattr(module, "SHARED", str(runtime))
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import socket
 import stat
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -49,8 +48,6 @@ pytestmark = pytest.mark.skipif(
 
 BASE = Path(f"/tmp/hotenv-{VICTIM}")
 RUN = ("run", "--", "echo", "ran")
-BOUND = 10.0
-"""Seconds that a stranger can make anybody wait, at the very most."""
 
 
 @pytest.fixture
@@ -422,7 +419,6 @@ def test_locked_by_a_reader(place: Path, home: Path, owner: int) -> None:
     """Who may only read the directory, or a marker, holds up nothing; nor does a user's flock."""
     marker = plant(home, place / "gone" / "0123abcd.sock", VICTIM, 0o644)
     with locked(home, marker, owner=owner):
-        began = time.monotonic()
         with serving(home, b"A=1\n", "-q", "--force", command=as_user(VICTIM)) as server:
             wait_until(lambda: session_socket(home).parent.name == "hotenv", "the new marker")
             (home / ".hotenv").chmod(0o644)
@@ -430,7 +426,6 @@ def test_locked_by_a_reader(place: Path, home: Path, owner: int) -> None:
                 assert ask(VICTIM, "dump", cwd=home).stdout == b"A=1\n"
                 server.terminate()
                 assert finish(server) == (0, "")
-        assert time.monotonic() - began < BOUND
         assert os.listdir(home) == os.listdir(place / "run-victim" / "hotenv") == []
         with serving(home, command=as_user(VICTIM)):
             pass
@@ -442,9 +437,7 @@ def test_guarded_by_a_stranger(place: Path, owner: int, mode: int) -> None:
     loose = make_directory(place / "loose", VICTIM, 0o777)
     marker = plant(loose, place / "gone" / "0123abcd.sock", owner, mode)
     with guarding(marker, STRANGER):
-        began = time.monotonic()
         ended = ask(VICTIM, "serve", "--force", "-q", "-t", "0.1", cwd=loose)
-        assert time.monotonic() - began < BOUND
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert os.listdir(loose) == []
 
@@ -455,9 +448,7 @@ def test_guard_held_at_the_start(place: Path, home: Path, args: tuple[str, ...])
     marker = plant(home, place / "gone" / "0123abcd.sock", VICTIM, 0o600)
     before = marker.read_bytes()
     with guarding(marker, VICTIM):
-        began = time.monotonic()
         words = refusal(ask(VICTIM, *args, cwd=home), 8)
-        assert time.monotonic() - began < BOUND
     assert f"{marker} is locked by another process of yours: try again" in words
     assert os.listdir(home) == [".hotenv"]
     assert marker.read_bytes() == before
@@ -469,9 +460,7 @@ def test_guard_held_at_the_end(place: Path, home: Path) -> None:
         with guarding(home / ".hotenv", VICTIM):
             assert ask(VICTIM, "dump", cwd=home).stdout == b"A=1\n"  # that needs no lock
             server.terminate()
-            began = time.monotonic()
             assert finish(server) == (0, "")
-            assert time.monotonic() - began < BOUND
         assert os.listdir(place / "run-victim" / "hotenv") == []
         refusal(ask(VICTIM, *RUN, cwd=home), 4)
         assert ask(VICTIM, "serve", "--if-needed", "-q", "-t", "0.1", cwd=home).returncode == 0

@@ -311,7 +311,7 @@ async def test_junk_among_reports(machine: Remote) -> None:
 
 async def test_input_outlives_the_first_signal(machine: Remote) -> None:
     """What a timeout ends is the command, and not what feeds it."""
-    command = "trap : INT; sleep 1000; cat | wc -c"
+    command = "trap : INT; sleep 1000; trap '' INT; cat | wc -c"
     async with remote_shell() as opened:
         result = await opened.run(command, stdin=b"x" * 1_000_000, timeout=0.5)
         assert (result.timed_out, result.stdout) == (True, b"1000000\n")

@@ -22,7 +22,7 @@ from test_coredump import with_core_limit
 
 pytestmark = needs("bash")
 
-SHELL = ("shell", "--grace", f"{LIMIT:.0f}s")
+SHELL = ("shell", "--timeout", "10m", "--grace", f"{LIMIT:.0f}s")
 """It gives up on nothing because the machine is slow."""
 
 NO_SESSION = (*SHELL, "--no-session")
