@@ -9,7 +9,7 @@ import pytest
 
 from agents import environment
 from guarded import needs_guards
-from hotenv.desk.agents import ENVIRONMENT, SETTINGS
+from hotenv.desk.agents import CREDENTIALS, ENVIRONMENT, SETTINGS
 from hotenv.desk.request import PASSED
 from processes import hotenv
 from readme import TOPICS, block, play
@@ -41,6 +41,15 @@ def test_agents_and_their_settings() -> None:
     } == SETTINGS
     for name, variables in ENVIRONMENT.items():
         assert all(f"``{variable}`` is set to it" in items[name] for variable in variables)
+
+
+def test_credentials() -> None:
+    """Each place that is closed is there."""
+    section = (
+        TOPICS["agents"].partition("\n``--allow-read PATH``\n")[2].partition("``--deny-read")[0]
+    )
+    names = {name.removeprefix(".config/") for name in CREDENTIALS}
+    assert {name for name in names if f"``{name}``" not in section} == set()
 
 
 def test_what_is_passed_on() -> None:
