@@ -232,6 +232,23 @@ async def test_a_busy_shell(machine: Remote) -> None:
         assert (result.stdout, result.restarted) == (b"1\n/\n", True)
 
 
+async def test_a_shell_that_stops(machine: Remote) -> None:
+    """It has not ended: it goes on when it is continued."""
+    async with remote_shell() as opened:
+        result = await opened.run(
+            "(while sleep 0.1; do kill -CONT $$; done) & kill -STOP $$; echo on; kill -9 $!"
+        )
+        assert (result.stdout, result.restarted) == (b"on\n", False)
+        assert await is_sound(opened, restarted=False)
+
+
+async def test_shells_that_end_at_once(machine: Remote) -> None:
+    """However early that is, it is noticed."""
+    async with remote_shell() as opened:
+        for _ in range(20):
+            assert (await opened.run("kill -9 $$")).exit_code == 137
+
+
 async def test_all_that_a_command_has_started(machine: Remote) -> None:
     """It is ended when the call is cancelled; what an earlier command has left lives on."""
     pids, job = machine.home() / "pids", machine.home() / "job"

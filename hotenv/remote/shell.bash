@@ -4,10 +4,11 @@
     set -m
     exec 9>"$folder/reports" || exit
     bash --norc --noprofile <&0 >/dev/null 2>&1 9>&- &
+    set +m  # "wait" is not for one that stops, and "wait -f" may miss an end, and spin
     rm -f "$folder"/shell.*
     mkfifo -m 600 "$folder/shell.$!"
     printf 'started %s %s\0' "$number" $! >&9
-    wait -f $!
+    wait $!
     printf 'ended %s %s\0' "$number" $? >&9
     exit
 } 2>/dev/null
