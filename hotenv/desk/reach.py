@@ -49,16 +49,17 @@ def _can_change(path: str, directory: str) -> bool:
 def without_values(
     environment: Mapping[bytes, bytes], variables: Mapping[str, str]
 ) -> dict[bytes, bytes]:
-    """``environment`` without ``variables``, and without their values under another name.
+    """``environment`` without the values of ``variables``, whatever their names are there.
 
-    A session's variables are in it if it comes from ``hotenv run``. What no program can do without
-    stays.
+    They are in it if it comes from ``hotenv run``. What no program can do without stays.
     """
-    names = {name.encode() for name in variables}
+    own = {(name.encode(), value.encode()) for name, value in variables.items()}
     values = {value.encode() for value in variables.values() if not is_everywhere(value)}
     kept = {name.encode() for name in ESSENTIALS}
     return {
-        n: v for n, v in environment.items() if n in kept or (n not in names and v not in values)
+        name: value
+        for name, value in environment.items()
+        if name in kept or ((name, value) not in own and value not in values)
     }
 
 
