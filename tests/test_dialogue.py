@@ -101,6 +101,12 @@ def test_bad_request(line: bytes, message: str) -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_a_request_shows_nothing() -> None:
+    """A failed assert or a log could show it, and a command or its input may hold a secret."""
+    request = Request(id=1, command="echo s3cret", timeout=None, stdin=b"s3cret")
+    assert "s3cret" not in repr(request)
+
+
 def test_result() -> None:
     """What is not UTF-8 is in Base64; what is seldom there is left out."""
     result = Result(

@@ -6,7 +6,7 @@ Rules of the game:
    with them its hash, follow from its content. ``seq`` counts from 1, ``previous`` is the SHA-256
    of the line before, in hexadecimal.
 2. A log may go on in another file. That one begins with a line whose ``what`` is ``continued``.
-3. A line that a crash left incomplete is no part of the chain. The next writer ends it with a
+3. A line that a crash left incomplete is not part of the chain. The next writer ends it with a
    newline, and the next line is ``torn``: it has the hash of what is there.
 4. A line has less than LONGEST_LINE bytes: texts and lists that are too long are cut off.
 5. The head, how many lines there are and the hash of the last, is kept elsewhere. It is written
@@ -83,7 +83,7 @@ def encode(fields: Mapping[str, object], head: Head) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, object] | None:
-    """The fields of ``line``, or None if it is no line of an audit log."""
+    """The fields of ``line``, or None if it is not a line of an audit log."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):

@@ -35,7 +35,7 @@ def append(path: str, fields: Mapping[str, object]) -> int:
 
     When this returns, it is on the disk.
 
-    Error handling: raises SystemFailureError if it cannot be written, or is no file of ours; the
+    Error handling: raises SystemFailureError if it cannot be written, or is not our file; the
     log is intact then, or ends with an incomplete line that the next writer closes.
     """
     with _opened(path) as descriptor:
@@ -92,7 +92,7 @@ def _tail(descriptor: int) -> bytes:
 
 @contextmanager
 def _opened(path: str) -> Iterator[int]:
-    """The file at ``path``, locked. It is that file still, whoever rotates it meanwhile."""
+    """The file at ``path``, locked. It still has that path, even if it is being rotated."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     for _ in range(_TRIES):
         with attempt(f"open {path}", "must be a regular file, not a link"):

@@ -82,7 +82,7 @@ def _given(
 def _profiles(
     names: Iterable[str], project: ProjectGuards | None, user: str, rank: int
 ) -> Iterator[Source]:
-    """The profiles ``names``. Those of a file have its rank, whoever asks for them."""
+    """The profiles ``names``. Those of a file have its rank, even if another source names them."""
     own = {} if project is None else project.profiles
     for name in names:
         if name in PROFILES:

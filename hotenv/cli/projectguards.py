@@ -43,7 +43,7 @@ class ProjectGuards:
 
 
 def guards_here() -> ProjectGuards | None:
-    """Those of the nearest file, whoever owns it."""
+    """Those of the nearest file, even if another user owns it."""
     file = nearest_file(untrusted=True)
     return None if file is None else ProjectGuards(file)
 

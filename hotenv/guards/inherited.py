@@ -41,7 +41,7 @@ def _check(find: Callable[[int], str]) -> None:
                     f"first ({descriptor}>&- in a shell)"
                 )
         except OSError:
-            continue  # the one of the listing itself
+            continue  # it was opened for the listing, and is closed
 
 
 def _way_around(descriptor: int, guard: Guard) -> str:

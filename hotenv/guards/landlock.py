@@ -156,4 +156,4 @@ def _inherited_files() -> Iterator[tuple[int, int]]:
             if os.get_inheritable(descriptor) and (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
                 yield descriptor, fcntl.fcntl(descriptor, fcntl.F_GETFL)
         except OSError:
-            continue  # the one of the listing itself
+            continue  # it was opened for the listing, and is closed

@@ -234,7 +234,7 @@ class Listener:
         return Call(self, self._kernel, id_, thread, self._names[number], *arguments)
 
     def is_valid(self, id_: int) -> bool:
-        """Whether somebody waits for the answer to the call."""
+        """Whether the call still waits for its answer."""
         try:
             fcntl.ioctl(self.descriptor, k.SECCOMP_IOCTL_NOTIF_ID_VALID, _ID.pack(id_))
         except OSError:

@@ -19,7 +19,7 @@ _OWN = {
 
 
 def own_path(call: Call, path: bytes) -> bytes:
-    """``path`` with the process of ``call`` in place of whoever reads it."""
+    """``path`` with the process of ``call`` in place of "self", which is the supervisor here."""
     if not path.startswith((b"/proc/", b"/dev/")):
         return path
     path = _OWN.get(path, path)

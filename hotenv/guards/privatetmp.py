@@ -67,7 +67,7 @@ def remove_abandoned() -> Iterator[str]:
 
 
 def _locked(path: str) -> int:
-    """A descriptor that keeps ``path`` locked. Raises BlockingIOError if somebody else has it."""
+    """A descriptor that keeps ``path`` locked. Raises BlockingIOError if it is locked already."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

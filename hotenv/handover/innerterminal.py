@@ -150,7 +150,7 @@ class InnerTerminal:
 
 
 def _controls(terminal: int) -> bool:
-    """Whether ``terminal`` is the one of this process's session."""
+    """Whether ``terminal`` is the controlling terminal of this process."""
     try:
         os.tcgetpgrp(terminal)
     except OSError as error:

@@ -12,7 +12,7 @@ import json
 import math
 from types import EllipsisType
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from hotenv.errors import UsageError
 
@@ -31,7 +31,7 @@ _FIELDS = {"id", "command", "timeout", "stdin", "stdin_base64", *_FILES}
 
 
 class BadRequestError(UsageError):
-    """A line that is no request. ``id``: that of the request, as far as there is one."""
+    """A line that is not a request. ``id``: that of the request, as far as there is one."""
 
     def __init__(self, message: str, id: Id = None) -> None:  # noqa: A002 - its name
         super().__init__(message)
@@ -40,12 +40,12 @@ class BadRequestError(UsageError):
 
 @frozen
 class Request:
-    """A command to run. ``timeout``: an ellipsis if there is none in the request."""
+    """A command to run, which ``repr`` does not show. ``timeout``: an ellipsis if none is given."""
 
     id: Id
-    command: str
+    command: str = field(repr=False)
     timeout: float | EllipsisType | None
-    stdin: bytes
+    stdin: bytes = field(repr=False)
     stdout_file: str | None = None
     stderr_file: str | None = None
 

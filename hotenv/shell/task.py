@@ -13,7 +13,7 @@ class Task:
 
     ``timeout``: seconds after which it is ended. ``files``: for its complete outputs.
 
-    Error handling: raises UsageError if the command is no text for bash.
+    Error handling: raises UsageError if bash cannot take the command as text.
     """
 
     command: str = field(repr=False)
