@@ -13,6 +13,7 @@ import pytest
 from hotenv.errors import UsageError
 from hotenv.shell.policy import DeniedError, Policy
 from hotenv.shell.words import commands
+from hotenv.shell.wrappers import Inner, inner_commands
 
 _BESIDE = Path(sys.executable).with_name("shfmt")
 SHFMT = str(_BESIDE) if _BESIDE.exists() else shutil.which("shfmt")
@@ -335,3 +336,11 @@ def test_plain_words(text: str, words: tuple[str | None, ...]) -> None:
     """A word is plain if nothing but its quotes is taken away."""
     command = next(iter(commands(parsed(f": {text}"))))
     assert command.words[1:] == words
+
+
+def test_commands_show_no_words() -> None:
+    """One of them may be a secret, and a failed assert would show it."""
+    command = next(iter(commands(parsed("env login s3cret"))))
+    (inner,) = inner_commands(command.words)
+    assert inner.words == ("login", "s3cret")
+    assert "s3cret" not in f"{command!r} {inner!r} {Inner(text='s3cret')!r}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import field, frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class Command:
 
     A word is plain if bash makes exactly one word of it, which stands there: no expansion, no
     pattern. ``assigned``: names of the variables that are set for it, or by it; None for each that
-    cannot be told.
+    cannot be told. Its ``repr`` shows no words.
     """
 
-    words: tuple[str | None, ...]
+    words: tuple[str | None, ...] = field(repr=False)
     assigned: tuple[str | None, ...]
     position: Position
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from attrs import frozen
+from attrs import field, frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ class Unclear(Exception):  # noqa: N818 - it is an answer
 class Inner:
     """What a program runs: a command of ``words``, or the ``text`` of a script."""
 
-    words: Words = ()
-    text: str | None = None
+    words: Words = field(repr=False, default=())
+    text: str | None = field(repr=False, default=None)
     assigned: tuple[str, ...] = ()
 
 
