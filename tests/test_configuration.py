@@ -166,7 +166,10 @@ KNOWN = "(known: net-hermetic, exec-deny, fs-readonly, strict-imports, hermetic,
         ("[guard", "hotenv.toml: not TOML: "),
         ("\udcff", "hotenv.toml: not UTF-8"),
         ("guard = 1", "hotenv.toml: guard: must be a table"),
-        ("[gard]", "gard: unknown table: did you mean 'guard'? (known: session, run, guard, prof"),
+        (
+            "[gard]",
+            "gard: unknown table: did you mean 'guard'? (known: session, run, agent, guard,",
+        ),
         (
             "[guard]\nno-netwrk = true",
             "guard.no-netwrk: unknown key: did you mean 'no-network'? (known: no-network, no-sub",

@@ -54,6 +54,8 @@ async def test_environment_and_directory(tmp_path: Path) -> None:
         no_subprocess=True,
         fs_readonly=True,
         private_tmp=True,
+        no_terminals=True,
+        deny_read=[str(tmp_path / "hidden"), "/var"],
         allow_write=[place],
         allow_read=["/usr/share"],
         allow_unix=[place],
@@ -63,6 +65,16 @@ async def test_environment_and_directory(tmp_path: Path) -> None:
     run = await hotenv.run_guarded(["/bin/sh", "-c", script], guard, env=env, cwd=place)
     assert (run.status, run.refusals) == (0, ())
     assert (tmp_path / "place" / "file").read_text() == "1\n"
+
+
+async def test_this_machine(tmp_path: Path) -> None:
+    """It is closed, alone and where some hosts are excepted."""
+    script = "import socket; socket.create_connection(('127.0.0.1', 9))"
+    closed = Guard(no_localhost=True)
+    for guard in (closed, closed & Guard(allow_domain=["127.0.0.1"])):
+        run = await hotenv.run_guarded([PYTHON, "-S", "-c", script], guard, cwd=tmp_path)
+        assert [(each.what, each.guard) for each in run.blocked] == [("connect", "no-localhost")]
+        assert run.blocked[0].remedy is None
 
 
 async def test_nothing_but_the_system(tmp_path: Path) -> None:
@@ -254,8 +266,13 @@ def test_other_kernels(landlock: int, lacking: str | None) -> None:
     kernel = Kernel("x86_64", landlock)
     if lacking is None:
         check(Guard(fs_readonly=True, no_network=True), kernel)
-        assert missing(Guard(fs_readonly=True), kernel) == []
+        for guard in (Guard(fs_readonly=True), Guard(no_terminals=True, deny_read=["/a"])):
+            assert missing(guard, kernel) == []
         return
+    if not landlock:
+        said = "".join(missing(Guard(no_terminals=True, deny_read=["/a"]), kernel))
+        assert "other terminals can be opened" in said
+        assert "what --deny-read names can be read" in said
     with pytest.raises(hotenv.SystemFailureError) as raised:
         check(Guard(fs_readonly=True), kernel)
     assert lacking in str(raised.value)

@@ -14,7 +14,7 @@ import pytest
 
 from guarded import PYTHON, freely, guard, needs_compiler, needs_guards
 from guarded import probe as probe  # a fixture
-from hotenv.guards.landlock import all_but
+from hotenv.guards.covering import all_but
 from processes import HOTENV, LIMIT, needs
 
 pytestmark = [needs_guards, needs_compiler]

@@ -24,6 +24,10 @@ LOCAL = Guard(allow_localhost=True)
 ALONE = Guard(no_subprocess=True)
 READONLY = Guard(fs_readonly=True)
 
+ELSEWHERE = Guard(no_localhost=True)
+HIDDEN = Guard(deny_read=["/a"])
+QUIET = Guard(no_terminals=True)
+
 EPERM, ENOSYS = refuse(errno.EPERM), refuse(errno.ENOSYS)
 INT = 0x1_0000_0000
 """A bit that an int does not have."""
@@ -160,6 +164,54 @@ def ask(
         (HOSTS, "openat", [0, 0, 1], ALLOW, ALLOW),
         (HOSTS, "openat", [0, 0, k.O_PATH], ALLOW, ALLOW),
         (LOCAL, "openat", [0, 0, 0], ALLOW, ALLOW),
+        # --no-localhost
+        (ELSEWHERE, "socket", [k.AF_UNIX, STREAM], NOTIFY, EPERM),
+        (ELSEWHERE, "socket", [k.AF_INET, STREAM, 0], ALLOW, ALLOW),
+        (ELSEWHERE, "socket", [k.AF_INET6, STREAM | k.SOCK_NONBLOCK, 6], ALLOW, ALLOW),
+        (ELSEWHERE, "socket", [k.AF_INET, UDP, 0], ALLOW, ALLOW),
+        (ELSEWHERE, "socket", [k.AF_INET6, UDP, 17], ALLOW, ALLOW),
+        (ELSEWHERE, "socket", [k.AF_INET, UDP, 1], ALLOW, ALLOW),  # ping
+        (ELSEWHERE, "socket", [k.AF_INET6, UDP, 58], ALLOW, ALLOW),
+        (ELSEWHERE, "socket", [k.AF_INET6, UDP, 1], NOTIFY, EPERM),
+        (ELSEWHERE, "socket", [k.AF_INET, STREAM, 262], NOTIFY, EPERM),  # MPTCP
+        (ELSEWHERE, "socket", [k.AF_INET, STREAM, 132], NOTIFY, EPERM),  # SCTP
+        (ELSEWHERE, "socket", [k.AF_INET, k.SOCK_SEQPACKET, 132], NOTIFY, EPERM),
+        (ELSEWHERE, "socket", [k.AF_INET, 6, 33], NOTIFY, EPERM),  # DCCP
+        (ELSEWHERE, "socket", [k.AF_INET, UDP, 136], NOTIFY, EPERM),  # UDP-Lite
+        (ELSEWHERE, "socket", [k.AF_INET, socket.SOCK_RAW, 1], NOTIFY, EPERM),
+        (ELSEWHERE, "socket", [k.AF_NETLINK, socket.SOCK_RAW, 0], ALLOW, ALLOW),
+        (ELSEWHERE, "socket", [40, STREAM, 0], NOTIFY, EPERM),  # AF_VSOCK
+        (ELSEWHERE, "socket", [17, socket.SOCK_RAW, 0], NOTIFY, EPERM),  # AF_PACKET
+        (ELSEWHERE, "socketpair", [k.AF_UNIX, STREAM], ALLOW, ALLOW),
+        (ELSEWHERE, "socketpair", [k.AF_UNIX, UDP], NOTIFY, EPERM),
+        (ELSEWHERE, "connect", [], NOTIFY, EPERM),
+        (ELSEWHERE, "bind", [], NOTIFY, ALLOW),
+        (ELSEWHERE, "listen", [], ALLOW, ALLOW),
+        (ELSEWHERE, "sendto", [3, 0, 0, 0, 0], ALLOW, ALLOW),
+        (ELSEWHERE, "sendto", [3, 0, 0, 0, SOMEWHERE], NOTIFY, EPERM),
+        (ELSEWHERE, "sendto", [3, 0, 0, k.MSG_FASTOPEN, 0], NOTIFY, EPERM),
+        (ELSEWHERE, "sendmsg", [3, 0, 0], NOTIFY, EPERM),
+        (ELSEWHERE, "sendmmsg", [3, 0, 1, 0], NOTIFY, EPERM),
+        (ELSEWHERE, "setsockopt", [3, 6, 30], NOTIFY, EPERM),  # TCP_FASTOPEN_CONNECT
+        (ELSEWHERE, "setsockopt", [3, 0, 4], NOTIFY, EPERM),  # IP_OPTIONS
+        (ELSEWHERE, "setsockopt", [3, 41, 57], NOTIFY, EPERM),  # IPV6_RTHDR
+        (ELSEWHERE, "setsockopt", [3, 1, 20], NOTIFY, EPERM),  # SO_SNDTIMEO
+        (ELSEWHERE, "setsockopt", [3, 0, 35], ALLOW, ALLOW),  # IP_ADD_MEMBERSHIP
+        (ELSEWHERE, "setsockopt", [3, 1, 25], ALLOW, ALLOW),  # SO_BINDTODEVICE
+        (ELSEWHERE, "ioctl", [3, k.TUNSETIFF], NOTIFY, EPERM),
+        # --deny-read, --no-terminals
+        (HIDDEN, "openat", [0, 0, 0], NOTIFY, ALLOW),
+        (HIDDEN, "openat2", [], NOTIFY, ALLOW),
+        (HIDDEN, "mkdirat", [], NOTIFY, ALLOW),
+        (HIDDEN, "execve", [], NOTIFY, ALLOW),
+        (HIDDEN, "fchmod", [], ALLOW, ALLOW),
+        (HIDDEN & READONLY, "fchmod", [], NOTIFY, EPERM),
+        (HIDDEN & READONLY, "openat", [0, 0, 0], NOTIFY, ALLOW),
+        (QUIET, "openat", [0, 0, 0], ALLOW, ALLOW),
+        (QUIET, "openat", [0, 0, 2], NOTIFY, ALLOW),
+        (QUIET, "mkdirat", [], ALLOW, ALLOW),
+        (QUIET & HOSTS, "openat", [0, 0, 0], NOTIFY, ALLOW),
+        (QUIET & HOSTS, "openat", [0, 0, 1], NOTIFY, ALLOW),
         # --no-subprocess
         (ALONE, "clone", [17], NOTIFY, EPERM),
         (ALONE, "clone", [k.CLONE_THREAD | 0x50F00], ALLOW, ALLOW),
@@ -245,6 +297,8 @@ def test_truncation_without_landlock() -> None:
     assert ask(READONLY, "openat", 0, 0, k.O_TRUNC | 1, truncation=False, notify=False) == ALLOW
     assert ask(READONLY, "truncate", truncation=False, notify=False) == EPERM
     assert ask(READONLY, "openat2", truncation=False) == ENOSYS
+    assert ask(HIDDEN, "truncate", truncation=False, notify=False) == EPERM
+    assert ask(HIDDEN, "openat", 0, 0, k.O_TRUNC, truncation=False, notify=False) == ALLOW
 
 
 @pytest.mark.parametrize("guard", [NOTHING, NETWORK, ALONE, READONLY])
@@ -295,6 +349,8 @@ def test_what_does_not_depend_on_the_supervisor() -> None:
     assert not filters.only_reported(rooted, truncation=False) & {"open", "openat", "truncate"}
     assert "execve" not in filters.only_reported(rooted & ALONE, truncation=True)
     assert not filters.only_reported(NETWORK, truncation=True)
+    assert filters.only_reported(ELSEWHERE, truncation=True) == {"bind"}
+    assert {"openat", "rename", "truncate"} <= filters.only_reported(HIDDEN, truncation=True)
 
 
 def test_guards_are_tested() -> None:

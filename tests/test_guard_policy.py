@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hotenv.errors import UsageError
-from hotenv.guards.fields import is_within
+from hotenv.guards.fields import is_denied, is_within
 from hotenv.guards.policy import Guard
 
 
@@ -45,6 +45,17 @@ def test_an_exception_from_no_network_implies_it() -> None:
         ({"strict_imports": True, "allow_import": "a"}, "allow_import: must be a list of modules"),
         ({"strict_imports": True, "allow_import": ["a-b"]}, "allow_import a-b: must be the name"),
         ({"allow_read": []}, "has no effect without --fs-readonly=ROOT"),
+        ({"no_terminals": "/dev"}, "no_terminals: must be True or False"),
+        ({"deny_read": "/a"}, "deny_read: must be a list of paths, not a string"),
+        ({"deny_read": ["a"]}, "deny_read a: must be an absolute path"),
+        (
+            {"no_localhost": True, "no_network": True},
+            "no_localhost: has no effect with --no-network, which forbids more",
+        ),
+        (
+            {"no_localhost": True, "allow_localhost": True, "allow_domain": ["a"]},
+            "no_localhost: cannot be combined with --allow-localhost",
+        ),
     ],
 )
 def test_nonsense(fields: dict[str, Any], said: str) -> None:
@@ -57,6 +68,11 @@ def test_nonsense(fields: dict[str, Any], said: str) -> None:
 def strict(*allowed: str, value: bool | str = True) -> Guard:
     """A guard of imports."""
     return Guard(strict_imports=value, allow_import=allowed)
+
+
+def denied(*paths: str, write: tuple[str, ...] = ()) -> Guard:
+    """A guard of some files."""
+    return Guard(deny_read=paths, allow_write=write)
 
 
 def readonly(*writable: str, read: list[str] | None = None) -> Guard:
@@ -81,6 +97,39 @@ def readonly(*writable: str, read: list[str] | None = None) -> Guard:
             Guard(allow_localhost=True, allow_udp=True),
             Guard(allow_localhost=True),
             Guard(allow_localhost=True),
+        ),
+        (Guard(no_localhost=True), Guard(), Guard(no_localhost=True)),
+        (Guard(no_localhost=True), Guard(no_network=True), Guard(no_network=True)),
+        (
+            Guard(no_localhost=True),
+            Guard(allow_localhost=True, allow_udp=True),
+            Guard(no_network=True),
+        ),
+        (
+            Guard(no_localhost=True),
+            Guard(allow_domain=["a"], allow_localhost=True),
+            Guard(allow_domain=["a"], no_localhost=True),
+        ),
+        (
+            Guard(no_localhost=True, allow_domain=["a"]),
+            Guard(allow_domain=["b"]),
+            Guard(no_network=True),
+        ),
+        (Guard(no_terminals=True), Guard(), Guard(no_terminals=True)),
+        (denied("/a"), denied("/b"), denied("/a", "/b")),
+        (denied("/a", write=("/a/b",)), Guard(), denied("/a", write=("/a/b",))),
+        (denied("/a", write=("/a/b",)), denied("/a"), denied("/a")),
+        (denied("/a", write=("/a/b",)), denied("/a/b/c"), denied("/a", "/a/b/c", write=("/a/b",))),
+        (denied("/a"), readonly("/a/b", "/c"), denied("/a") & readonly("/c")),
+        (
+            denied("/a", write=("/a/b",)),
+            readonly("/a"),
+            Guard(fs_readonly=True, deny_read=["/a"], allow_write=["/a/b"]),
+        ),
+        (
+            denied("/a"),
+            readonly(read=["/a/b", "/c"]),
+            Guard(fs_readonly=True, deny_read=["/a"], allow_read=["/c"]),
         ),
         (Guard(), strict("a"), strict("a")),
         (strict(value="all"), strict("a"), strict(value="all")),
@@ -117,7 +166,19 @@ def test_both(one: Guard, other: Guard, both: Guard) -> None:
 
 
 def _paths(guard: Guard) -> tuple[str, ...]:
-    return (*guard.allow_write, *(guard.allow_read or ()), *guard.allow_unix)
+    allowed = (*guard.allow_write, *(guard.allow_read or ()), *guard.allow_unix)
+    return (*allowed, *(f"not {path}" for path in guard.deny_read))
+
+
+def test_what_is_denied() -> None:
+    """An exception counts in what it lies deeper in, and what is denied deeper in that counts."""
+    assert is_denied("/a/b", ["/a"], [])
+    assert is_denied("/a", ["/a"], ["/a"])
+    assert is_denied("/a/b", ["/a/b"], ["/a"])
+    assert not is_denied("/a/b/c", ["/a"], ["/a/b"])
+    assert is_denied("/a/bc", ["/a"], ["/a/b"])
+    assert is_denied("/a/b/c/d", ["/a", "/a/b/c"], ["/a/b"])
+    assert not is_denied("/ab", ["/a"], [])
 
 
 def test_no_guard() -> None:

@@ -66,6 +66,33 @@ def test_every_setting_has_a_name() -> None:
         ),
         ([(FILE, OFFLINE), (OPTIONS, {"allow_domain": ["a"]})], Guard(allow_domain=["a"])),
         ([(FILE, {"allow_domain": ["a"]}), (OPTIONS, LOCAL)], Guard(allow_localhost=True)),
+        # what nothing excepts: this machine, and terminals
+        (
+            [(FILE, {"no_localhost": True}), (OPTIONS, {"no_terminals": True})],
+            Guard(no_localhost=True, no_terminals=True),
+        ),
+        ([(FILE, {"no_localhost": True}), (OPTIONS, LOCAL)], Guard(no_network=True)),
+        ([(FILE, {"no_localhost": True}), (OPTIONS, OFFLINE)], Guard(no_network=True)),
+        (
+            [(FILE, {"no_localhost": True}), (OPTIONS, {"allow_domain": ["a"]})],
+            Guard(no_localhost=True, allow_domain=["a"]),
+        ),
+        # paths that are denied
+        (
+            [(FILE, {"deny_read": ["/a"]}), (OPTIONS, {"deny_read": ["/b"]})],
+            Guard(deny_read=["/a", "/b"]),
+        ),
+        (
+            [(FILE, {"deny_read": ["/a"]}), (OPTIONS, {"allow_write": ["/a/b"]})],
+            Guard(deny_read=["/a"], allow_write=["/a/b"]),
+        ),
+        (
+            [
+                (FILE, {"fs_readonly": "", "allow_write": ["/a/b"]}),
+                (OPTIONS, {"deny_read": ["/a"]}),
+            ],
+            Guard(fs_readonly=True, deny_read=["/a"]),
+        ),
         # paths
         (
             [(FILE, {"fs_readonly": ""}), (OPTIONS, {"allow_write": ["/a"]})],
@@ -139,6 +166,14 @@ def settings_of_guard(guard: Guard) -> list[object]:
     ("settings", "said"),
     [
         ([(OPTIONS, {"allow_write": ["/a"]})], "--allow-write has no effect"),
+        (
+            [(FILE, {"no_localhost": True, **LOCAL})],
+            "--no-localhost (rank 0) cannot be combined with --allow-localhost",
+        ),
+        (
+            [(OPTIONS, {"no_localhost": True, **OFFLINE})],
+            "--no-localhost has no effect with --no-network, which forbids more",
+        ),
         ([(OPTIONS, {"allow_read": ["/a"]})], "--allow-read has no effect"),
         (
             [(OPTIONS, {**OFFLINE, "allow_udp": True})],

@@ -31,7 +31,7 @@ MODULES = {name_of(path): ast.parse(path.read_text()) for path in PACKAGE.rglob(
 QUALIFIED = {f"hotenv.{name}" for name in MODULES}
 
 ROOMS = {
-    *("audit", "cli", "exchange", "guards", "handover", "intake", "project", "redaction"),
+    *("audit", "cli", "desk", "exchange", "guards", "handover", "intake", "project", "redaction"),
     *("remote", "serving", "session", "shell", "upkeep"),
 }
 
@@ -45,7 +45,7 @@ LAYERS = [
     {"cli", "__main__"},
     {"upkeep"},
     {"serving"},
-    {"shell"},
+    {"desk", "shell"},
     {"project"},
     {"guards"},
     {"audit", "redaction", "remote"},
@@ -70,6 +70,7 @@ PURE = {
         "table",
     ),
     *("termination", "variables"),
+    *("desk.agents", "desk.frames", "desk.request", "desk.settings", "desk.tools"),
     "exchange.protocol",
     *("guards.bpf", "guards.dns", "guards.domains", "guards.fields", "guards.filter"),
     *("guards.policy", "guards.probes", "guards.report", "guards.sources", "guards.syscalls"),
@@ -78,7 +79,8 @@ PURE = {
     *("handover.selection", "handover.wellknown"),
     *("intake.answer", "intake.bindings", "intake.contract", "intake.dotenvtext"),
     *("intake.parsing", "intake.formats", "intake.jsontext", "intake.listing", "intake.rules"),
-    *("project.converters", "project.said", "project.tables"),
+    *("project.agent", "project.agentrules", "project.argvpatterns", "project.converters"),
+    *("project.said", "project.tables"),
     *("redaction.escapes", "redaction.finder", "redaction.forms", "redaction.needle"),
     *("redaction.redactor", "redaction.values", "remote.destination", "remote.lines"),
     *("remote.records", "remote.settlement", "remote.welcome"),

@@ -329,7 +329,7 @@ def test_a_report_that_cannot_be_written(directory: Path) -> None:
 @pytest.mark.parametrize("field", ["stdout_file", "stderr_file"])
 def test_no_file_for_a_guarded_shell(field: str, directory: Path) -> None:
     """A request is no way to write where its command may not."""
-    refusal = "stdout_file and stderr_file are refused with --fs-readonly"
+    refusal = "stdout_file and stderr_file are refused with --fs-readonly and --deny-read"
     text = requests({"id": 1, "command": "echo a | tee /dev/stderr", field: "file"})
     done = hotenv(*NO_SESSION, "--fs-readonly", cwd=directory, stdin=text)
     (answer,) = answers(done.stdout)

@@ -14,7 +14,10 @@ WHERE = "/shop/hotenv.toml: "
 
 GUARD = {
     "no-network": True,
+    "no-localhost": True,
     "no-subprocess": False,
+    "no-terminals": True,
+    "deny-read": ["secrets"],
     "fs-readonly": "src",
     "private-tmp": True,
     "strict-imports": "all",
@@ -59,6 +62,15 @@ def test_everything() -> None:
             "pass": ["@net", "A*"],
             "as-file": ["KEY", "TOKEN=TOKEN_PATH"],
         },
+        "agent": {
+            "allow": ["pytest", "psql -c *"],
+            "ask": ["terraform apply **"],
+            "deny": ["**"],
+            "network": ["DB.internal:5432", "api.example.com"],
+            "write": ["build", "/var/cache/shop"],
+            "only": ["DB_*"],
+            "ask-timeout": "2m",
+        },
         "guard": {**GUARD, "profile": ["ci"]},
         "profiles": {"ci": GUARD},
     }
@@ -69,20 +81,23 @@ def test_everything() -> None:
     assert set(GUARD) == set(tables.TABLES["profiles"])
     session = {**said["session"], "timeout": 600.0, "max-age": 28800.0, "start-timeout": 90.0}
     files = {"KEY": "KEY_FILE", "TOKEN": "TOKEN_PATH"}
+    network = ["db.internal:5432", "api.example.com"]
     assert check_tables(said, WHERE) == {
         "session": session,
         "run": {**said["run"], "as-file": files},
+        "agent": {**said["agent"], "network": network, "ask-timeout": 120.0},
         "guard": {**said["guard"], "allow-domain": ["a.example", "b.example:1"]},
         "profiles": {"ci": {**GUARD, "allow-domain": ["a.example", "b.example:1"]}},
     }
 
 
-@pytest.mark.parametrize("said", [{}, {"session": {}}, {"run": {}}], ids=str)
+@pytest.mark.parametrize("said", [{}, {"session": {}}, {"run": {}}, {"agent": {}}], ids=str)
 def test_nothing(said: dict[str, Any]) -> None:
     """Nothing has to be there."""
     assert check_tables(said, WHERE) == {
         "session": {},
         "run": {},
+        "agent": {},
         "guard": {},
         "profiles": {},
     }
@@ -103,7 +118,8 @@ def test_other_sources(said: dict[str, Any]) -> None:
     [
         (
             {"sesion": {}},
-            "sesion: unknown table: did you mean 'session'? (known: session, run, guard, profiles)",
+            "sesion: unknown table: did you mean 'session'? "
+            "(known: session, run, agent, guard, profiles)",
         ),
         ({"run": 3}, "run: must be a table"),
         ({"session": {"prompt": "yes"}}, "session.prompt: must be true or false"),
@@ -133,11 +149,39 @@ def test_other_sources(said: dict[str, Any]) -> None:
         ({"run": {"pass": ["@nett"]}}, "run.pass: @nett: no such group, choose from @net, @tls,"),
         ({"run": {"as-file": ["A", "A=B"]}}, "run.as-file: A: duplicate name"),
         ({"run": {"as-file": ["A=X", "B=X"]}}, "run.as-file: X: duplicate name"),
+        ({"agent": {"allow": "pytest"}}, "agent.allow: must be a non-empty list of strings"),
+        ({"agent": {"allow": ["a", ["b"]]}}, "agent.allow: must be a non-empty string"),
+        ({"agent": {"ask": [" "]}}, "agent.ask: ' ': must have a word"),
+        ({"agent": {"deny": ["a & b"]}}, "agent.deny: a & b: '&' is for a shell, and none runs"),
+        ({"agent": {"allow": ["a*"]}}, "agent.allow: a*: '*' stands for a whole word: "),
+        (
+            {"agent": {"deny": ["**"], "allow": ["a", "**"]}},
+            "agent.allow: has '**', and so has deny: keep it in one of them",
+        ),
+        ({"agent": {"network": ["*.example"]}}, "agent.network: *.example: must be HOST or HOST:"),
+        ({"agent": {"write": []}}, "agent.write: must be a non-empty list of strings"),
+        ({"agent": {"only": ["A=b"]}}, "agent.only: a pattern is for names and must not contain"),
+        ({"agent": {"ask-timeout": 120}}, "agent.ask-timeout: must be a string such as "),
+        ({"agent": {"ask-timeout": "0"}}, "agent.ask-timeout: invalid duration '0': must be gr"),
+        ({"agent": {"asks": ["a"]}}, "agent.asks: unknown key: did you mean 'ask'? (known: allow,"),
     ],
 )
 def test_refused(said: dict[str, Any], message: str) -> None:
     """The message has the dotted path, and what is wrong there."""
     assert refused(said).startswith(message)
+
+
+@pytest.mark.parametrize("path", ["..", "../x", "a/../../x", "./../shop/x"])
+def test_a_path_that_leads_out(path: str) -> None:
+    """Who means another place says where that is."""
+    reason = "leads out of the directory: use an absolute path"
+    assert refused({"agent": {"write": ["build", path]}}) == f"agent.write: {path}: {reason}"
+
+
+def test_paths() -> None:
+    """Those in the directory, however they are written, and absolute ones."""
+    said = ["build", ".", "a/../b", "..a", "/etc/../tmp"]
+    assert check_tables({"agent": {"write": said}}, WHERE)["agent"]["write"] == said
 
 
 def test_a_misspelt_key() -> None:

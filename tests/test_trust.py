@@ -443,6 +443,46 @@ def test_composition(shop: Path) -> None:
     assert project.input == str(shop / "a")
 
 
+AGENT = """
+[agent]
+allow = ["pytest", "psql -c *"]
+ask = ["terraform apply **"]
+network = ["DB.internal:5432"]
+write = ["build", "/nowhere/cache"]
+only = ["DB_*"]
+"""
+
+
+def test_agent(shop: Path) -> None:
+    """What an agent may run, once that is allowed."""
+    allow(here())
+    project, _ = consult()
+    assert project is not None
+    assert not project.has_agent
+    (shop / "hotenv.toml").write_text(f"{TEXT}{AGENT}")
+    assert consult()[0] is None
+    allow(here())
+    project, _ = consult()
+    assert project is not None
+    assert project.has_agent
+    assert project.agent.rules.verdict(["psql", "-c", "select 1"]).decision == "allow"
+    assert project.agent.network == ["db.internal:5432"]
+    assert project.agent.write == [f"{shop}/build", "/nowhere/cache"]
+
+
+def test_a_change_of_what_an_agent_may_run(shop: Path) -> None:
+    """It can loosen: it has to be allowed anew, and the message shows it."""
+    (shop / "hotenv.toml").write_text(AGENT)
+    allow(here())
+    assert refusal(here()) == ""
+    (shop / "hotenv.toml").write_text(AGENT.replace('"pytest"', '"sh **"'))
+    assert (
+        '(agent.allow = ["sh **", "psql -c *"], was ["pytest", "psql -c *"]): run \'hotenv allow\''
+    ) in refusal(here())
+    (shop / "hotenv.toml").write_text(f"{AGENT}deny = ['**']")
+    assert '(agent.deny = ["**"], new)' in refusal(here())
+
+
 def test_allowed_and_invalid(shop: Path) -> None:
     """As after an update of hotenv: it is said, and nothing is guessed."""
     (shop / "hotenv.toml").write_text("[sessions]\n")
@@ -519,10 +559,32 @@ def test_config(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert second.startswith(f"allowed\tno: {path} is not allowed: see")
     assert f'session.timeout\t"10m"\t{path}' in rows
     assert "session.strict\tfalse\tdefault" in rows
+    assert 'agent.ask-timeout\t"2m"\tdefault' in rows
     assert main(["allow"]) == 0
     capfd.readouterr()
     assert main(["config"]) == 0
     assert capfd.readouterr().out.startswith(f"file\t{path}\nallowed\tyes\n")
+
+
+@pytest.mark.parametrize("command", ["allow", "config"])
+def test_an_agent_is_shown(shop: Path, command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """As it stands in the file, which is what its user decides about."""
+    (shop / "hotenv.toml").write_text(f'{AGENT}ask-timeout = "1m"\n')
+    assert main([command]) == 0
+    rows = [line.split("\t")[:2] for line in capfd.readouterr().out.splitlines()]
+    assert [row for row in rows if row[0].startswith("agent.")] == [
+        ["agent.allow", '["pytest", "psql -c *"]'],
+        ["agent.ask", '["terraform apply **"]'],
+        ["agent.network", '["DB.internal:5432"]'],
+        ["agent.write", '["build", "/nowhere/cache"]'],
+        ["agent.only", '["DB_*"]'],
+        ["agent.ask-timeout", '"1m"'],
+    ]
+    (shop / "hotenv.toml").write_text("[agent]\nallow = ['a && b']\n")
+    assert main([command]) == 2
+    error = capfd.readouterr().err
+    assert error.startswith(f"hotenv: {shop}/hotenv.toml: agent.allow: a && b: '&' is for a shell")
+    assert error.count("\n") == 1
 
 
 def test_config_as_json(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hotenv.cli.guards import add_guards, existing, given_guards, named
+from hotenv.cli.guards import add_guards, existing, given_guards, named, resolved
 from hotenv.cli.projectguards import guards_here
 from hotenv.errors import UsageError
 from hotenv.guards.sources import (
@@ -66,8 +66,9 @@ def _given(
         where = option_of(option) if rank == OPTIONS else f"{name}: {option_of(option)}"
         if isinstance(value, list):
             names = option in _NAMED
+            find = _denied if option == "deny_read" else existing
             settings[option] = [
-                named(option, each, where) if names else existing(each, where) for each in value
+                named(option, each, where) if names else find(each, where) for each in value
             ]
         elif option == "fs_readonly" and isinstance(value, str):
             settings[option] = existing(value, where)
@@ -77,6 +78,12 @@ def _given(
         Source(name, rank, settings),
         *_profiles(given.get("profile", []), project, name, rank),
     ]
+
+
+def _denied(path: str, what: str) -> str:
+    if not path:
+        raise UsageError(f"{what}: must be a path")
+    return resolved(path)
 
 
 def _profiles(

@@ -22,8 +22,11 @@ _BY_PATHS = "Landlock {landlock}"
 _BY_PYTHON = "in Python programs: against accidents, as the kernel cannot see it"
 _HOW = {
     "no_network": _BY_FILTER,
+    "no_localhost": "hotenv connects, and sends what has an address",
     "no_subprocess": _BY_FILTER,
+    "no_terminals": _BY_PATHS,
     "fs_readonly": f"{_BY_PATHS}; {_BY_FILTER} for modes, owners and times",
+    "deny_read": _BY_PATHS,
     "private_tmp": "a directory of its own",
     "strict_imports": _BY_PYTHON,
     "allow_import": _BY_PYTHON,

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 FLAGS = {
     "--no-network": "deny COMMAND all network access",
+    "--no-localhost": "keep COMMAND from connecting to this machine, by any of its addresses",
     "--no-subprocess": "keep COMMAND from starting other programs or processes",
+    "--no-terminals": "keep COMMAND from opening terminals other than its own",
     "--allow-localhost": "deny COMMAND the network, except TCP on this machine",
     "--allow-udp": "with --allow-localhost or --allow-domain, also let COMMAND use UDP there",
     "--private-tmp": "give COMMAND a new directory for temporary files (TMPDIR)",
@@ -30,7 +32,8 @@ READONLY = "--fs-readonly"
 """Its argument is optional."""
 
 _FIELDS = (
-    *("no_network", "no_subprocess", "fs_readonly", "private_tmp", "strict_imports"),
+    *("no_network", "no_localhost", "no_subprocess", "no_terminals", "fs_readonly", "deny_read"),
+    *("private_tmp", "strict_imports"),
     *("allow_localhost", "allow_udp", "allow_domain", "allow_import", "allow_write"),
     *("allow_read", "allow_unix", "profile", "exactly", "guard"),
 )
@@ -39,6 +42,10 @@ HOW = ("keep_status", "trace", "report", "best_effort")
 
 
 _LISTS = (
+    (
+        *("--deny-read", "PATH"),
+        "keep COMMAND from reading and changing PATH and what is in it, which need not exist",
+    ),
     (
         *("--allow-domain", "HOST[:PORT]"),
         "deny COMMAND the network, except TCP to HOST, whose name hotenv looks up; with .HOST, "
@@ -141,6 +148,11 @@ def named(option: str, text: str, what: str) -> str:
         raise UsageError(f"{what} {error.item}: {error.reason}") from None
 
 
+def resolved(path: str, directory: str = "") -> str:
+    """The path without symbolic links, from ``directory``, whether or not it is there."""
+    return os.path.realpath(os.path.join(directory, path))
+
+
 def existing(path: str, what: str, directory: str = "") -> str:
     """The path without symbolic links, from ``directory``. ``what``: which option or key it is of.
 
@@ -148,4 +160,4 @@ def existing(path: str, what: str, directory: str = "") -> str:
     """
     if not os.path.exists(os.path.join(directory, path)):
         raise UsageError(f"{what} {path}: no such file or directory: create it first")
-    return os.path.realpath(os.path.join(directory, path))
+    return resolved(path, directory)

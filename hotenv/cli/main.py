@@ -6,6 +6,7 @@ interpreter takes to start.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from hotenv.program import catch_interrupts, exit_code_of
@@ -27,6 +28,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> None:
     reserve_standard_streams()
+    if desk := os.environ.get("HOTENV_DESK"):
+        from hotenv.cli import inside
+
+        if inside.is_for_desk(argv):
+            inside.run(desk, argv)
+            return
     if len(argv) > 2 and argv[:2] == ["run", "--"]:
         from hotenv.cli.run import run_plain
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from hotenv.cli.guards import existing
+from hotenv.cli.guards import existing, resolved
 from hotenv.project.file import nearest_file
 
 TYPE_CHECKING = False
@@ -58,5 +58,7 @@ def _settings(keys: Mapping[str, Any], where: str, directory: str) -> Settings:
 def _resolved(key: str, value: Any, what: str, directory: str) -> Any:  # noqa: ANN401 - of TOML
     if key in _PATHS:
         return [existing(path, what, directory) for path in value]
+    if key == "deny-read":
+        return [resolved(path, directory) for path in value]
     is_directory = key == "fs-readonly" and isinstance(value, str)
     return existing(value, what, directory) if is_directory else value

@@ -16,7 +16,7 @@ DNS = 53
 LONGEST_ADDRESS = 128
 """Bytes: struct sockaddr_storage."""
 
-_MAPPED, _NAT64 = bytes(10) + b"\xff\xff", bytes.fromhex("0064ff9b") + bytes(8)
+_MAPPED, NAT64 = bytes(10) + b"\xff\xff", bytes.fromhex("0064ff9b") + bytes(8)
 """Before an address of IPv4 that is one of IPv6."""
 
 _LENGTHS = {k.AF_INET: 16, k.AF_INET6: 24}
@@ -48,13 +48,16 @@ def is_loopback(host: str) -> bool:
     return host == "::1" or host.startswith(("127.", "::ffff:127."))
 
 
-def _packed(host: str) -> bytes:
-    """The address ``host`` as the kernel has it. Raises OSError for anything else."""
+def packed(host: str) -> bytes:
+    """The address ``host`` as the kernel has it, without IPv6 around IPv4.
+
+    Error handling: raises OSError for anything else.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.inet_pton(family, host).removeprefix(_MAPPED)
 
 
-_METADATA = {_packed(each) for each in ("100.100.100.200", "168.63.129.16", "fd00:ec2::254")}
+_METADATA = {packed(each) for each in ("100.100.100.200", "168.63.129.16", "fd00:ec2::254")}
 """Where clouds hand out credentials, beside the link-local 169.254.169.254."""
 
 
@@ -63,7 +66,7 @@ def is_suspect(host: str) -> bool:
 
     Error handling: raises OSError if ``host`` is not an address.
     """
-    address = _packed(host).removeprefix(_NAT64)
+    address = packed(host).removeprefix(NAT64)
     if len(address) == 4:
         special = address[0] == 127 or address[:2] == b"\xa9\xfe" or address[0] >> 4 == 14
     else:
@@ -79,7 +82,7 @@ def remedy_for(host: str, port: int) -> str:
             return ""
     except OSError:
         return ""
-    address = _packed(host)
+    address = packed(host)
     family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
     shown = socket.inet_ntop(family, address)
     return f"--allow-domain {f'[{shown}]' if ':' in shown else shown}:{port}"

@@ -22,6 +22,15 @@ from hotenv.guards.threads import Vanished, status_of
 _PATIENCE = 5.0  # seconds
 _NEXT_ROUND = 0.01  # seconds
 
+# Fields that are options of the same name.
+_FLAGS = (
+    *("no_network", "no_localhost", "no_subprocess", "no_terminals", "private_tmp"),
+    *("allow_localhost", "allow_udp"),
+)
+_LISTS = (
+    *("deny_read", "allow_domain", "allow_import", "allow_write", "allow_read", "allow_unix"),
+)
+
 
 @frozen
 class Refusal:
@@ -150,7 +159,7 @@ def check_exceptions(guard: Guard) -> None:
 
 def _options(guard: Guard) -> Iterator[str]:
     """The command line of ``guard``."""
-    for name in ("no_network", "no_subprocess", "private_tmp", "allow_localhost", "allow_udp"):
+    for name in _FLAGS:
         if getattr(guard, name):
             yield f"--{name.replace('_', '-')}"
     if guard.fs_readonly:
@@ -158,7 +167,7 @@ def _options(guard: Guard) -> Iterator[str]:
         yield "--fs-readonly" if guard.allow_read is None else f"--fs-readonly={os.devnull}"
     if guard.strict_imports:
         yield f"--strict-imports={ALL}" if guard.strict_imports == ALL else "--strict-imports"
-    for name in ("allow_domain", "allow_import", "allow_write", "allow_read", "allow_unix"):
+    for name in _LISTS:
         for path in getattr(guard, name) or ():
             yield f"--{name.replace('_', '-')}={path}"
 

@@ -18,6 +18,8 @@ from hotenv.guards.verdict import DONE, fails
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hotenv.guards.listener import Call
     from hotenv.guards.verdict import Verdict
 
@@ -54,21 +56,26 @@ def set_timeout(call: Call) -> Verdict:
     return DONE
 
 
-def begin(one: socket.socket, where: tuple[str, int]) -> tuple[int, bytes]:
-    """Begin to connect ``one``. Returns the number of the error, or 0, and how long it may wait."""
+def begin(one: socket.socket, connect: Callable[[socket.socket], int]) -> tuple[int, bytes]:
+    """Begin to connect ``one``. Returns the number of the error, or 0, and how long it may wait.
+
+    ``connect``: makes the call, and returns the same number.
+    """
     limit = limit_of(one)
     one.setsockopt(*_HOW_LONG, _SHORTEST)
     try:
-        return one.connect_ex(where), limit
+        return connect(one), limit
     finally:
         one.setsockopt(*_HOW_LONG, limit)
 
 
-def finish(call: Call, one: socket.socket, where: tuple[str, int], limit: bytes) -> int:
+def finish(
+    call: Call, one: socket.socket, connect: Callable[[socket.socket], int], limit: bytes
+) -> int:
     """How the attempt to connect ``one`` ends, as long as ``call`` waits for that."""
     with one:
         error = wait_until_writable(call, one, limit)
-        return errno.EINPROGRESS if error == errno.EAGAIN else error or one.connect_ex(where)
+        return errno.EINPROGRESS if error == errno.EAGAIN else error or connect(one)
 
 
 def wait_until_writable(call: Call, one: socket.socket, limit: bytes) -> int:

@@ -12,10 +12,11 @@ import struct
 
 from hotenv import libc
 from hotenv.guards import syscalls as k
+from hotenv.guards.closed import Closed
 from hotenv.guards.fields import is_within
 from hotenv.guards.foresight import blocked_change
 from hotenv.guards.paths import open_path, real_path
-from hotenv.guards.verdict import DONE, Verdict, fails, refused
+from hotenv.guards.verdict import DENY_READ, DONE, Blocked, Verdict, fails, refused
 from hotenv.session.owner import is_ours, is_root
 
 TYPE_CHECKING = False
@@ -35,6 +36,7 @@ class Attributes:
     """Decides the calls that change attributes, for ``guard``."""
 
     def __init__(self, guard: Guard, kernel: Kernel) -> None:
+        self._readonly, self._closed = guard.fs_readonly, Closed(guard)
         self._utimensat = kernel.number("utimensat")
         self._writable = [os.path.realpath(path) for path in guard.allow_write]
         self._is_root = is_root()  # it could do everything, without the guard
@@ -116,9 +118,11 @@ class Attributes:
         try:
             where, status = real_path(target), os.fstat(target)
             nowhere = status.st_nlink == 0 or not where.startswith("/")  # a pipe, a memory file
-            if not (nowhere or is_within(where, self._writable)):
+            if not (nowhere or self._may_change(where)):
                 if not self._is_root and not is_ours(status.st_uid):
                     return fails(errno.EPERM)
+                if self._closed.denies(where):
+                    return refused(Blocked(DENY_READ, "change", path=where), errno.EACCES)
                 return refused(blocked_change(call, "change", where), errno.EACCES)
             call.confirm()
             change(f"/proc/self/fd/{target}")
@@ -127,6 +131,10 @@ class Attributes:
         finally:
             os.close(target)
         return DONE
+
+    def _may_change(self, path: str) -> bool:
+        writable = not self._readonly or is_within(path, self._writable)
+        return writable and not self._closed.denies(path)
 
 
 def _target(call: Call, directory: int, path: int, flags: int) -> int:

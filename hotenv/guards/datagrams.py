@@ -1,4 +1,6 @@
-"""``--allow-udp``: what a command sends by sendmsg(2) or to an address, hotenv sends for it.
+"""What a command sends by sendmsg(2) or to an address, hotenv sends for it: with ``--allow-udp``.
+
+So it does with ``--no-localhost``: which of them it is, decides what may be sent.
 
 The rules of the game: where a message goes, and by which way, stands in the command's memory, and
 can change after a look at it. A number can stand for a socket of another kind by then. So while the
@@ -19,43 +21,33 @@ import time
 from contextlib import ExitStack
 
 from hotenv.guards import syscalls as k
-from hotenv.guards.addresses import blocked_outside, internet, is_loopback
 from hotenv.guards.attempts import limit_of, wait_until_writable
-from hotenv.guards.internet import keep_inside
 from hotenv.guards.messages import LENGTH_AT, read_buffer, read_message
-from hotenv.guards.verdict import ANSWERED, DONE, NO_NETWORK, Blocked, fails, refused
+from hotenv.guards.verdict import ANSWERED, DONE, fails
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hotenv.guards.destinations import Destination
+    from hotenv.guards.elsewhere import Elsewhere
     from hotenv.guards.internet import Internet
     from hotenv.guards.later import Later
     from hotenv.guards.listener import Call
     from hotenv.guards.messages import Message
     from hotenv.guards.verdict import Verdict
 
-_HARMLESS = {
-    (socket.IPPROTO_IP, socket.IP_TOS),
-    (socket.IPPROTO_IP, socket.IP_TTL),
-    (socket.IPPROTO_IPV6, socket.IPV6_TCLASS),
-    (socket.IPPROTO_IPV6, socket.IPV6_HOPLIMIT),
-    (socket.IPPROTO_UDP, 103),  # UDP_SEGMENT
-}
-"""Control data that does not say where a message goes."""
-
 _CREDENTIALS = (socket.SOL_SOCKET, k.SCM_CREDENTIALS)
-_INTERNET = (socket.AF_INET, socket.AF_INET6)
 _PAUSE = 0.01  # seconds
 _AT_ONCE, _QUIETLY, _ZEROCOPY = socket.MSG_DONTWAIT, socket.MSG_NOSIGNAL, 0x4000000
 _KEPT = socket.MSG_OOB | socket.MSG_DONTROUTE | socket.MSG_EOR | k.MSG_MORE | k.MSG_CONFIRM
 
 
 class Datagrams:
-    """Sends for the command, to what ``internet`` excepts and on what is connected."""
+    """Sends for the command what ``rules`` let through, and on what is connected."""
 
-    def __init__(self, internet: Internet, later: Later) -> None:
-        self._internet, self._later = internet, later
+    def __init__(self, rules: Internet | Elsewhere, later: Later) -> None:
+        self._rules, self._later = rules, later
 
     def sendto(self, call: Call, address: bytes) -> Verdict:
         """sendto(2) to ``address``."""
@@ -90,52 +82,44 @@ class Datagrams:
                 return fails(errno.ENOTSOCK)
             one = socket.socket(fileno=os.dup(duplicate))
         with one:
-            if verdict := self._refusal(one, message, flags):
+            if verdict := _failed(one, message, flags) or self._rules.refusal(one, message, flags):
                 return verdict
-            if message.address and is_loopback(internet(message.address)[0]):
-                keep_inside(one)
-            error = _attempt(call, one, message, flags, value)
+            where = self._rules.destination(one, message.address)
+            error = _attempt(call, one, message, flags, where, value)
             if error == errno.EAGAIN and os.get_blocking(one.fileno()) and not flags & _AT_ONCE:
                 kept = one.dup()
-                return self._later.answer(call, lambda: _wait(call, kept, message, flags, value))
+                return self._later.answer(
+                    call, lambda: _wait(call, kept, message, flags, where, value)
+                )
         return ANSWERED if error is None else fails(error)
 
-    def _refusal(self, one: socket.socket, message: Message, flags: int) -> Verdict | None:
-        """The verdict on what must not be sent; None on what may be."""
-        if flags & k.MSG_FASTOPEN:
-            return refused(Blocked(NO_NETWORK, "send"))
-        if flags & _ZEROCOPY:  # it would be hotenv's memory: programs go on without
-            return fails(errno.ENOBUFS)
-        if not message.whole and one.type != socket.SOCK_STREAM:
-            return fails(errno.EMSGSIZE)
-        return _refused_control(one, message) or self._refused_address(one, message)
 
-    def _refused_address(self, one: socket.socket, message: Message) -> Verdict | None:
-        if not message.address:
-            return None
-        if one.family in _INTERNET and one.type == socket.SOCK_DGRAM:
-            return self._internet.refusal_to_send(one, message.address)
-        return refused(blocked_outside("send", message.address))
-
-
-def _refused_control(one: socket.socket, message: Message) -> Verdict | None:
+def _failed(one: socket.socket, message: Message, flags: int) -> Verdict | None:
+    """The verdict on what hotenv cannot send; None if it can."""
+    if flags & _ZEROCOPY:  # it would be hotenv's memory: programs go on without
+        return fails(errno.ENOBUFS)
+    if not message.whole and one.type != socket.SOCK_STREAM:
+        return fails(errno.EMSGSIZE)
     kinds = [(level, kind) for level, kind, _ in message.control]
-    if one.family == socket.AF_UNIX:  # credentials would be those of hotenv
-        return fails(errno.EPERM) if _CREDENTIALS in kinds else None
-    if leading := [kind for kind in kinds if kind not in _HARMLESS]:
-        return refused(Blocked(NO_NETWORK, "send", control=str(leading[0][1])))
+    if one.family == socket.AF_UNIX and _CREDENTIALS in kinds:  # they would be those of hotenv
+        return fails(errno.EPERM)
     return None
 
 
 def _attempt(
-    call: Call, one: socket.socket, message: Message, flags: int, value: Callable[[int], int]
+    call: Call,
+    one: socket.socket,
+    message: Message,
+    flags: int,
+    where: Destination | None,
+    value: Callable[[int], int],
 ) -> int | None:
     """Send it without waiting. Returns the number of the error; None if ``call`` is answered."""
-    where = [internet(message.address)] if message.address else []
+    there = [] if where is None else [where]
     try:
         with ExitStack() as stack:
             control = [_passed(call, stack, *each) for each in message.control]
-            sent = one.sendmsg([message.data], control, flags & _KEPT | _AT_ONCE | _QUIETLY, *where)
+            sent = one.sendmsg([message.data], control, flags & _KEPT | _AT_ONCE | _QUIETLY, *there)
     except BrokenPipeError:
         if one.type == socket.SOCK_STREAM and not flags & _QUIETLY:
             os.kill(call.process(), signal.SIGPIPE)
@@ -158,12 +142,17 @@ def _passed(
 
 
 def _wait(
-    call: Call, one: socket.socket, message: Message, flags: int, value: Callable[[int], int]
+    call: Call,
+    one: socket.socket,
+    message: Message,
+    flags: int,
+    where: Destination | None,
+    value: Callable[[int], int],
 ) -> int | None:
     """As :func:`_attempt`, when there is room; in a thread."""
     with one:
         while not (failed := wait_until_writable(call, one, limit_of(one))):
-            error = _attempt(call, one, message, flags, value)
+            error = _attempt(call, one, message, flags, where, value)
             if error != errno.EAGAIN:
                 return error
             call.confirm()

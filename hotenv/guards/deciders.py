@@ -45,7 +45,7 @@ class Deciders:
         whether the command was executed. ``tell``: gets what is refused beside the calls; called in
         any thread.
         """
-        sockets, names = _network(guard, tell)
+        sockets, names = _network(guard, kernel, tell)
         attributes, processes = Attributes(guard, kernel), Processes(started)
         self._table = _table(
             Files(guard, kernel, system, inherited),
@@ -62,7 +62,8 @@ class Deciders:
             self._table |= dict.fromkeys(("execve", "execveat"), processes.execve)
         self._only_reported = filters.only_reported(guard, truncation=kernel.truncation)
         if names is not None:
-            files = self._table["openat"] if guard.fs_readonly else lambda _: GO_ON
+            opens = guard.closes_files or guard.no_terminals
+            files = self._table["openat"] if opens else lambda _: GO_ON
             opened = {name: lambda call: names.opened(call) or files(call) for name in _OPENING}
             self._table |= opened
         if not kernel.truncation:
@@ -81,12 +82,20 @@ class Deciders:
 
 
 def _network(
-    guard: Guard, tell: Callable[[Call, Blocked], None]
+    guard: Guard, kernel: Kernel, tell: Callable[[Call, Blocked], None]
 ) -> tuple[Sockets, NameFiles | None]:
     if guard.allow_localhost or guard.allow_domain:
         from hotenv.guards.exceptions import excepting
 
         return excepting(guard, tell)
+    if guard.no_localhost:
+        from hotenv.guards.datagrams import Datagrams
+        from hotenv.guards.elsewhere import Elsewhere
+        from hotenv.guards.later import Later
+
+        later = Later()
+        elsewhere = Elsewhere(kernel, later)
+        return Sockets(guard, elsewhere=elsewhere, datagrams=Datagrams(elsewhere, later)), None
     return Sockets(guard), None
 
 

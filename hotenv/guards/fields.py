@@ -29,6 +29,18 @@ def is_within(path: str, roots: Iterable[str]) -> bool:
     return False
 
 
+def is_denied(path: str, denied: Iterable[str], excepted: Iterable[str]) -> bool:
+    """Whether ``path`` is in one of ``denied``, and not in one of ``excepted`` deeper in that."""
+    return any(
+        is_within(path, [root])
+        and not any(
+            is_within(path, [each]) and is_within(each, [root]) and not is_within(root, [each])
+            for each in excepted
+        )
+        for root in denied
+    )
+
+
 def is_part(module: str, of: Iterable[str]) -> bool:
     """Whether ``module`` is one of the modules ``of``, or below one of them."""
     return any(module == whole or module.startswith(f"{whole}.") for whole in of)

@@ -10,10 +10,23 @@ import errno
 import os
 
 from hotenv.guards import syscalls as k
+from hotenv.guards.closed import Closed
 from hotenv.guards.fields import is_within
 from hotenv.guards.foresight import Identity, Place, blocked_change, find_place
 from hotenv.guards.landlock import READABLE_DEVICES, WRITABLE_DEVICES
-from hotenv.guards.verdict import FS_READONLY, GO_ON, Blocked, Verdict, refused
+from hotenv.guards.paths import open_path, real_path
+from hotenv.guards.processes import is_inside
+from hotenv.guards.verdict import (
+    ANSWERED,
+    DENY_READ,
+    FS_READONLY,
+    GO_ON,
+    NO_TERMINALS,
+    Blocked,
+    Verdict,
+    fails,
+    refused,
+)
 from hotenv.guards.words import FOLDER
 from hotenv.session.owner import is_root
 
@@ -63,6 +76,7 @@ class Files:
     ) -> None:
         """``system``: what can be read in any case. ``inherited``: see :class:`Deciders`."""
         self._kernel = kernel
+        self._readonly, self._closed = guard.fs_readonly, Closed(guard)
         self._writable = [os.path.realpath(path) for path in guard.allow_write]
         self._readable: list[str] | None = None
         if guard.allow_read is not None:
@@ -81,7 +95,8 @@ class Files:
         elif index >= 0:
             flags = call.integer(index)
         place = self._place(call, directory, path, follow=True)
-        if not self._kernel.truncation and flags & (k.O_TRUNC | k.O_ACCMODE) == k.O_TRUNC:
+        cuts = self._readonly and not self._kernel.truncation
+        if cuts and flags & (k.O_TRUNC | k.O_ACCMODE) == k.O_TRUNC:
             return refused(blocked_change(call, "write", place.path if place else ""), errno.EACCES)
         if place is None or flags & k.O_PATH:
             return GO_ON
@@ -92,9 +107,60 @@ class Files:
             return self._reported(
                 call, "write", place, lambda it: it.may_write(flags, self._is_root)
             )
-        return self._read(call, place)
+        return self._listed(call, place, flags, directory, path) or self._read(place)
 
-    def _read(self, call: Call, place: Place) -> Verdict:
+    def _listed(
+        self, call: Call, place: Place, flags: int, directory: int, path: int
+    ) -> Verdict | None:
+        """Open for the command what it may only read if the supervisor finds it in order.
+
+        That is a directory above what is denied, which it may list: the kernel could only allow
+        that together with all that is in it. By way of another process, as /proc/PID/root, it is
+        not opened: who may look there the kernel decides. And it is what is about the command's own
+        processes, where others are denied.
+        """
+        if not self._is_ours_to_open(place.path) or call.name == "openat2":
+            return None
+        base, exact = _CWD if directory < 0 else call.integer(directory), place.is_directory()
+        exact = exact and not self._is_own_process(place.path)
+        try:
+            found = open_path(call, base, call.text(call.arguments[path]), exact=exact)
+        except OSError:
+            return None
+        try:
+            if not self._is_ours_to_open(real_path(found)):  # it was moved meanwhile
+                return None
+            opened = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | flags & os.O_NONBLOCK)
+        except OSError as error:
+            return fails(error.errno or errno.EACCES)
+        finally:
+            os.close(found)
+        try:
+            call.install(opened, cloexec=bool(flags & os.O_CLOEXEC))
+        except OSError as error:
+            return fails(error.errno or errno.EMFILE)
+        finally:
+            os.close(opened)
+        return ANSWERED
+
+    def _is_ours_to_open(self, path: str) -> bool:
+        return self._divides(path) or self._is_own_process(path)
+
+    def _is_own_process(self, path: str) -> bool:
+        """Whether ``path`` is about a process of the command's, or lists all there are."""
+        processes = self._closed.processes
+        if not processes or not is_within(path, [processes]):
+            return False
+        number, _, what = path[len(processes) + 1 :].partition("/")
+        if not number.isdecimal():
+            return path == processes
+        return what.rpartition("/")[2] != "mem" and is_inside(int(number))
+
+    def _divides(self, path: str) -> bool:
+        readable = self._readable is None or is_within(path, self._readable)
+        return readable and self._closed.divides(path) and not self._closed.denies(path)
+
+    def _read(self, place: Place) -> Verdict:
         if not place.may_read(self._is_root) or place.identity in self._inherited_read:
             return GO_ON
         return self._unless_readable("read", place)
@@ -110,6 +176,8 @@ class Files:
         return self._unless_readable("exec", place)
 
     def _unless_readable(self, what: str, place: Place) -> Verdict:
+        if guard := self._closing(place):
+            return Verdict(None, Blocked(guard, what, path=place.path))
         if self._readable is None or is_within(place.path, self._readable) or place.is_special():
             return GO_ON
         remedy = f"--allow-read {place.path}"
@@ -118,7 +186,7 @@ class Files:
     def made(self, call: Call) -> Verdict:
         """mkdir(2), link(2) and the like."""
         place = self._place(call, *_MADE[call.name])
-        if call.name in _SOURCES and place is not None and is_within(place.path, self._writable):
+        if call.name in _SOURCES and place is not None and self._is_writable(place):
             place = self._linked(call, place)
         return self._reported(call, "create", place, self._may_appear)
 
@@ -165,10 +233,29 @@ class Files:
     def _unless_open(self, what: str, call: Call, place: Place) -> Verdict:
         if self._is_open(place):
             return GO_ON
-        return Verdict(None, blocked_change(call, what, place.path))
+        return Verdict(None, self._blocked(what, call, place, names=True))
+
+    def _blocked(self, what: str, call: Call, place: Place, *, names: bool) -> Blocked:
+        """``names``: whether it is about a name that appears or vanishes."""
+        if guard := self._closing(place, names=names):
+            return Blocked(guard, what, path=place.path)
+        return blocked_change(call, what, place.path)
+
+    def _closing(self, place: Place, *, names: bool = False) -> str:
+        """The guard that closes ``place``, whatever the exceptions from the others; or nothing."""
+        if place.is_special():
+            return ""
+        if is_within(place.path, self._closed.terminals):
+            return NO_TERMINALS
+        fixed = names and self._closed.divides(os.path.dirname(place.path))
+        return DENY_READ if fixed or self._closed.denies(place.path) else ""
 
     def _is_open(self, place: Place) -> bool:
         """Whether names may appear and vanish where ``place`` is: not for an exception itself."""
+        if self._closing(place, names=True):
+            return False
+        if not self._readonly:
+            return True
         return is_within(os.path.dirname(place.path), self._writable)
 
     def truncated(self, call: Call) -> Verdict:
@@ -182,16 +269,20 @@ class Files:
         """The kernel goes on; what it refuses, if without a guard it ``is_possible``, is told."""
         if place is None or self._is_writable(place) or not is_possible(place):
             return GO_ON
-        blocked = blocked_change(call, what, place.path)
+        blocked = self._blocked(what, call, place, names=place.status is None)
         if not blocked.counts and is_within(place.path, self._own):
             return GO_ON  # a cache of what Python loads because of hotenv
         return Verdict(None, blocked)
 
     def _is_writable(self, place: Place) -> bool:
+        if place.identity in self._inherited_written:
+            return True
+        if self._closing(place, names=place.status is None):
+            return False
         return (
-            is_within(place.path, self._writable)
+            not self._readonly
+            or is_within(place.path, self._writable)
             or place.path in WRITABLE_DEVICES
-            or place.identity in self._inherited_written
             or place.is_special()
         )
 

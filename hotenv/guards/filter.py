@@ -76,16 +76,13 @@ def build(
 
 
 def _rules(guard: Guard, *, scopes: bool, truncation: bool) -> Iterator[Rule]:
-    if guard.fs_readonly:
-        if not truncation:
-            yield from _truncation()
-        yield from _files(everything=guard.allow_read is not None or bool(guard.allow_domain))
-    if (guard.allow_read is not None or guard.strict_imports) and not guard.no_subprocess:
+    reading = guard.allow_read is not None or bool(guard.deny_read)
+    yield from _of_files(guard, truncation=truncation, reading=reading)
+    if (reading or guard.strict_imports) and not guard.no_subprocess:
         yield from (_reported(call) for call in ("execve", "execveat"))
     yield from _processes(scopes=scopes)
     yield from _subprocesses(forbidden=guard.no_subprocess)
-    closed = _closed_network(with_udp=guard.allow_udp)
-    yield from closed if guard.no_network else _open_network()
+    yield from _network(guard)
     if guard.allow_domain and not guard.fs_readonly:
         yield _reported("openat", equals(2, 0, k.WRITING | k.O_PATH))
         yield _reported("open", equals(1, 0, k.WRITING | k.O_PATH))
@@ -95,6 +92,21 @@ def _rules(guard: Guard, *, scopes: bool, truncation: bool) -> Iterator[Rule]:
     yield from (Rule(call, otherwise=_EPERM) for call in (*PRIVILEGED, *KEYRINGS))
     for request in (k.TIOCSTI, k.TIOCLINUX, k.USERFAULTFD_IOC_NEW):
         yield _refused("ioctl", equals(1, request))
+
+
+def _of_files(guard: Guard, *, truncation: bool, reading: bool) -> Iterator[Rule]:
+    """``reading``: whether there are files that are not read."""
+    if guard.fs_readonly:
+        if not truncation:
+            yield from _truncation()
+        yield from _files(everything=reading or bool(guard.allow_domain))
+    elif guard.deny_read:
+        if not truncation:
+            yield _refused("truncate")
+        yield from _opened(everything=True)
+        yield from _changed()
+    elif guard.no_terminals:
+        yield from _opened(everything=False)
 
 
 def only_reported(guard: Guard, *, truncation: bool) -> frozenset[str]:
@@ -134,6 +146,40 @@ def _subprocesses(*, forbidden: bool) -> Iterator[Rule]:
         yield from (_refused(call) for call in ("clone", "fork", "vfork", "execve", "execveat"))
 
 
+def _network(guard: Guard) -> Iterator[Rule]:
+    if guard.no_network:
+        return _closed_network(with_udp=guard.allow_udp)
+    return _network_elsewhere() if guard.no_localhost else _open_network()
+
+
+def _network_elsewhere() -> Iterator[Rule]:
+    """Addresses are decided, and there are only sockets of which they are all that leads away."""
+    yield _refused("socket", equals(0, k.AF_UNIX))
+    for family, echo in ((k.AF_INET, k.IPPROTO_ICMP), (k.AF_INET6, k.IPPROTO_ICMPV6)):
+        for kind, protocols in (
+            (k.SOCK_STREAM, (0, k.IPPROTO_TCP)),
+            (k.SOCK_DGRAM, (0, k.IPPROTO_UDP, echo)),
+        ):
+            for protocol in protocols:
+                tests = (equals(0, family), equals(1, kind, k.SOCK_TYPE), equals(2, protocol))
+                yield Rule("socket", *tests, action=ALLOW)
+    yield Rule("socket", equals(0, k.AF_NETLINK), action=ALLOW)
+    yield _refused("socket")
+    yield from _socket_pairs()
+    yield _refused("connect")
+    yield _reported("bind")
+    yield _refused("sendto", is_pointer(4))
+    yield _refused("sendto", has_any(3, k.MSG_FASTOPEN))
+    yield from (_refused(call) for call in ("sendmsg", "sendmmsg"))
+    yield from _tunnels()
+    yield from _options(k.DETOURS)
+
+
+def _tunnels() -> Iterator[Rule]:
+    for request in (k.TUNSETIFF, k.TUNSETQUEUE):
+        yield _refused("ioctl", equals(1, request))
+
+
 def _open_network() -> Iterator[Rule]:
     """Unix sockets only are decided. See ``sockets`` for what the supervisor makes of them."""
     yield _refused("socket", equals(0, k.AF_UNIX))
@@ -159,8 +205,7 @@ def _closed_network(*, with_udp: bool) -> Iterator[Rule]:
         yield _refused(call, has_any(3 if call != "sendmsg" else 2, k.MSG_FASTOPEN))
     decided = _refused if with_udp else _reported  # else the kernel does not send to an address
     yield from (decided(call) for call in ("sendmsg", "sendmmsg"))
-    for request in (k.TUNSETIFF, k.TUNSETQUEUE):
-        yield _refused("ioctl", equals(1, request))
+    yield from _tunnels()
     yield from _options(k.JOINS)
 
 
@@ -186,14 +231,24 @@ def _truncation() -> Iterator[Rule]:
     yield _refused("truncate")
 
 
-def _files(*, everything: bool) -> Iterator[Rule]:
+def _opened(*, everything: bool) -> Iterator[Rule]:
     """``everything``: whether what is only read is decided too."""
     if everything:
         yield from (_reported(call) for call in ("openat", "open"))
     else:
         yield _reported("openat", has_any(2, k.WRITING))
         yield _reported("open", has_any(1, k.WRITING))
-    yield from (_reported(call) for call in ("creat", "openat2", *sorted(CHANGES)))
+    yield _reported("openat2")
+
+
+def _changed() -> Iterator[Rule]:
+    yield from (_reported(call) for call in ("creat", *sorted(CHANGES)))
+
+
+def _files(*, everything: bool) -> Iterator[Rule]:
+    """``everything``: whether what is only read is decided too."""
+    yield from _opened(everything=everything)
+    yield from _changed()
     yield from (_refused(call) for call in sorted(ATTRIBUTES))
     yield from (_refused("ioctl", equals(1, request)) for request in k.CHANGING_IOCTLS)
     yield _refused("fcntl", equals(1, k.F_SETLEASE))  # writers would have to wait for its end

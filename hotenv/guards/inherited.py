@@ -49,7 +49,8 @@ def _way_around(descriptor: int, guard: Guard) -> str:
     target = os.readlink(f"/proc/self/fd/{descriptor}")
     if target == _IO_URING:
         return "an io_uring instance"
-    if target == _TUNNEL and guard.no_network:
+    closed = guard.no_network or guard.no_localhost
+    if target == _TUNNEL and closed:
         return "a TUN/TAP device"
     if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         return ""
@@ -59,7 +60,7 @@ def _way_around(descriptor: int, guard: Guard) -> str:
 
     with socket.socket(fileno=os.dup(descriptor)) as one:
         if one.family != socket.AF_UNIX:
-            return "an internet socket" if guard.no_network else ""
+            return "an internet socket" if closed else ""
         if one.type == socket.SOCK_DGRAM:
             return "a Unix datagram socket"
         if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):

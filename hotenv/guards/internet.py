@@ -27,12 +27,17 @@ from hotenv.guards.addresses import (
 )
 from hotenv.guards.attempts import UNFINISHED, begin, finish, set_timeout
 from hotenv.guards.resolver import RESOLVER
-from hotenv.guards.verdict import DONE, NO_NETWORK, Blocked, fails, refused
+from hotenv.guards.thismachine import is_here
+from hotenv.guards.verdict import DONE, NO_LOCALHOST, NO_NETWORK, Blocked, fails, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hotenv.guards.destinations import Destination
     from hotenv.guards.later import Later
     from hotenv.guards.listener import Call
+    from hotenv.guards.messages import Message
     from hotenv.guards.names import Names
     from hotenv.guards.policy import Guard
     from hotenv.guards.resolver import Resolver
@@ -41,6 +46,14 @@ if TYPE_CHECKING:
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _INTERFACE = b"lo\0"
 _LONGEST_INTERFACE = 16  # IFNAMSIZ
+_HARMLESS = {
+    (socket.IPPROTO_IP, socket.IP_TOS),
+    (socket.IPPROTO_IP, socket.IP_TTL),
+    (socket.IPPROTO_IPV6, socket.IPV6_TCLASS),
+    (socket.IPPROTO_IPV6, socket.IPV6_HOPLIMIT),
+    (socket.IPPROTO_UDP, 103),  # UDP_SEGMENT
+}
+"""Control data that does not say where a message goes."""
 
 
 class Internet:
@@ -52,6 +65,7 @@ class Internet:
         """``names``, ``resolver``: for the hosts that are excepted, if any are."""
         self._localhost, self._udp, self._later = guard.allow_localhost, guard.allow_udp, later
         self._names, self._resolver = names, resolver
+        self._is_closed: Callable[[str], bool] = is_here if guard.no_localhost else lambda _: False
 
     def connect(self, call: Call, address: bytes) -> Verdict | None:
         """connect(2); None if no exception is for it."""
@@ -67,18 +81,22 @@ class Internet:
                 return self._ask(call, one, self._resolver)
             exception = self._exception(host, port)
             if not exception:
-                return None
+                return self._closed("connect", host, port)
             verdict = self._connect(call, one, (host, port))
         return verdict.by(exception, "connect", host=host, port=str(port))
 
     def _connect(self, call: Call, one: socket.socket, where: tuple[str, int]) -> Verdict:
         if is_loopback(where[0]):
             keep_inside(one)
-        error, limit = begin(one, where)
+
+        def connect(it: socket.socket) -> int:
+            return it.connect_ex(where)
+
+        error, limit = begin(one, connect)
         if error not in UNFINISHED or not os.get_blocking(one.fileno()):
             return fails(error)
         kept = one.dup()
-        return self._later.answer(call, lambda: finish(call, kept, where, limit))
+        return self._later.answer(call, lambda: finish(call, kept, connect, limit))
 
     def _ask(self, call: Call, one: socket.socket, resolver: Resolver) -> Verdict:
         """Connect ``one`` to hotenv itself."""
@@ -97,7 +115,13 @@ class Internet:
         if self._localhost and is_loopback(host) and port != DNS:
             return "allow-localhost"
         known = self._names is not None and self._names.is_allowed(host, port)
-        return "allow-domain" if known else ""
+        return "allow-domain" if known and not self._is_closed(host) else ""
+
+    def _closed(self, what: str, host: str, port: int) -> Verdict | None:
+        """The refusal of this machine, which no exception could open; None if that is not why."""
+        if not host or not self._is_closed(host):
+            return None
+        return refused(Blocked(NO_LOCALHOST, what, host=host, port=str(port)))
 
     def is_known(self, host: str) -> bool:
         """Whether some port of the address ``host`` is excepted, so that programs ask about it."""
@@ -122,14 +146,34 @@ class Internet:
                 return fails(error.errno or errno.EINVAL)
         return DONE.by("allow-localhost", "bind", host=host, port=str(port))
 
-    def refusal_to_send(self, one: socket.socket, address: bytes) -> Verdict | None:
-        """What keeps a datagram from being sent to ``address`` on ``one``; None if nothing does."""
+    def refusal(self, one: socket.socket, message: Message, flags: int) -> Verdict | None:
+        """What keeps ``message`` from being sent on ``one``; None if nothing does."""
+        if flags & k.MSG_FASTOPEN:
+            return refused(Blocked(NO_NETWORK, "send"))
+        kinds = [(level, kind) for level, kind, _ in message.control]
+        leading = [kind for kind in kinds if kind not in _HARMLESS]
+        if leading and one.family != socket.AF_UNIX:
+            return refused(Blocked(NO_NETWORK, "send", control=str(leading[0][1])))
+        return self._refusal_to(one, message.address) if message.address else None
+
+    def _refusal_to(self, one: socket.socket, address: bytes) -> Verdict | None:
+        if one.family not in _FAMILIES or one.type != socket.SOCK_DGRAM:
+            return refused(blocked_outside("send", address))
         if failed := _failed(one, address):
             return failed
         host, port = internet(address)
         if self._exception(host, port):
             return None
-        return refused(blocked_outside("send", address))
+        return self._closed("send", host, port) or refused(blocked_outside("send", address))
+
+    def destination(self, one: socket.socket, address: bytes) -> Destination | None:
+        """Where what has ``address`` is sent on ``one``; None if that says nothing."""
+        if not address:
+            return None
+        where = internet(address)
+        if is_loopback(where[0]):
+            keep_inside(one)
+        return where
 
     def _socket(self, duplicate: int) -> socket.socket | None:
         """The socket behind ``duplicate``; None if it is not one for what is excepted."""

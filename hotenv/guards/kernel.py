@@ -97,6 +97,10 @@ def missing(guard: Guard, kernel: Kernel) -> list[str]:
         lacking = ["Landlock ABI 2 (Linux 5.19): other processes can be reached"]
         if guard.fs_readonly:
             lacking.append("Landlock ABI 2 (Linux 5.19): files can be changed")
+        if guard.no_terminals:
+            lacking.append("Landlock ABI 2 (Linux 5.19): other terminals can be opened")
+        if guard.deny_read:
+            lacking.append("Landlock ABI 2 (Linux 5.19): what --deny-read names can be read")
         return lacking
     if not kernel.referring:
         return ["Landlock ABI 2 (Linux 5.19): files cannot be renamed into another directory"]

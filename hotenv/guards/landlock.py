@@ -13,12 +13,13 @@ import struct
 from hotenv import libc
 from hotenv.errors import attempt
 from hotenv.guards import syscalls as k
-from hotenv.guards.fields import is_within
+from hotenv.guards.covering import covering
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
+    from hotenv.guards.closed import Closed
     from hotenv.guards.kernel import Kernel
     from hotenv.guards.policy import Guard
 
@@ -66,36 +67,72 @@ class Ruleset:
         libc.system_call(self._kernel.number("landlock_restrict_self"), self.descriptor, 0)
 
 
-def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Collection[str]) -> Ruleset:
+def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Closed) -> Ruleset:
     """The rules of ``guard``.
 
-    ``system``: the paths that may be read in any case. ``closed``: those that are never written.
+    ``system``: the paths that may be read in any case. ``closed``: what is not opened.
 
     Error handling: raises SystemFailureError if a path cannot be opened.
     """
-    if not guard.fs_readonly:
-        # A file that is found by its name must not be replaced, either.
-        rights = k.WRITE_FILE | (k.REMOVING_AND_MAKING if guard.allow_domain else 0)
-        ruleset = Ruleset(kernel, rights | k.REFER)
+    reading, writing = _reading(guard), _writing(guard, kernel)
+    ruleset = Ruleset(kernel, reading | writing | k.REFER)
+    if not writing & k.REFER:
         ruleset.grant("/", k.REFER)
-        _grant_all(ruleset, all_but(closed), rights)
-        return ruleset
-    writing = k.WRITE_FILE | k.REMOVING_AND_MAKING | k.REFER
-    if kernel.truncation:
-        writing |= k.TRUNCATE
-    reading = 0 if guard.allow_read is None else _READING
-    ruleset = Ruleset(kernel, writing | reading)
     for path in guard.allow_write:
         with attempt(f"allow writing to {path}"):
-            ruleset.grant(path, reading)
-            _grant_all(ruleset, all_but(closed, path), writing)
+            opened = os.open(path, k.O_PATH | os.O_CLOEXEC)
+        real = os.path.realpath(f"/proc/self/fd/{opened}")
+        unread, unwritten = closed.unread_in(real), closed.unwritten_in(real)
+        _grant(ruleset, {reading: unread, writing: unwritten}, real, closed, opened)
+        os.close(opened)
+    unread = closed.unread_in("/")
+    if not guard.fs_readonly:
+        _grant(ruleset, {reading: unread, writing: closed.unwritten_in("/")}, "/", closed)
+    elif guard.allow_read is None:
+        _grant(ruleset, {reading: unread}, "/", closed)
+    else:
+        for path in map(os.path.realpath, guard.allow_read):
+            _grant(ruleset, {reading: closed.unread_in(path)}, path, closed)
+        for path in (*system, *READABLE_DEVICES):
+            _grant(ruleset, {reading: unread}, os.path.realpath(path), closed)
+    _grant_all(ruleset, closed.system, reading)
     _grant_all(ruleset, WRITABLE_DEVICES, k.WRITE_FILE)
-    for descriptor, flags in _inherited_files():
+    inherited = _inherited_files() if guard.closes_files or guard.no_terminals else ()
+    for descriptor, flags in inherited:
         written = (k.WRITE_FILE | k.TRUNCATE) * _writes(flags)
         _grant_all(ruleset, [descriptor], written | reading & k.READ_FILE * _reads(flags))
-    if reading:
-        _grant_all(ruleset, [*(guard.allow_read or ()), *system, *READABLE_DEVICES], reading)
     return ruleset
+
+
+def _reading(guard: Guard) -> int:
+    """The rights to read that are not everywhere."""
+    if guard.allow_read is not None or guard.deny_read:
+        return _READING
+    return k.READ_FILE if guard.no_terminals else 0
+
+
+def _writing(guard: Guard, kernel: Kernel) -> int:
+    """Likewise, to change."""
+    if guard.closes_files:
+        truncating = k.TRUNCATE if kernel.truncation else 0
+        return k.WRITE_FILE | k.REMOVING_AND_MAKING | k.REFER | truncating
+    # A file that is found by its name must not be replaced, either.
+    return k.WRITE_FILE | (k.REMOVING_AND_MAKING if guard.allow_domain else 0)
+
+
+def _grant(
+    ruleset: Ruleset,
+    without: dict[int, list[str]],
+    root: str,
+    closed: Closed,
+    opened: int | None = None,
+) -> None:
+    """Allow each of the rights in ``root`` but for what it is ``without``.
+
+    ``opened``: a descriptor of ``root``, if another process could replace it meanwhile.
+    """
+    for path, rights in covering(without, root, divided=closed.divided):
+        _grant_all(ruleset, [path if path != root or opened is None else opened], rights)
 
 
 def _grant_all(ruleset: Ruleset, targets: Iterable[str | int], rights: int) -> None:
@@ -105,22 +142,6 @@ def _grant_all(ruleset: Ruleset, targets: Iterable[str | int], rights: int) -> N
             ruleset.grant(target, rights)
         except OSError:
             continue
-
-
-def all_but(excluded: Collection[str], root: str = "/") -> Iterator[str]:
-    """Paths that cover ``root`` without those that are ``excluded``."""
-    if is_within(root, excluded):
-        return
-    if not any(is_within(path, [root]) for path in excluded):
-        yield root
-        return
-    try:
-        with os.scandir(root) as entries:
-            for entry in entries:
-                if not entry.is_symlink():
-                    yield from all_but(excluded, entry.path)
-    except PermissionError:
-        return  # what is in there cannot be told apart, and stays closed
 
 
 def inherited_identities() -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:

@@ -40,7 +40,7 @@ class PrivateFolder:
         """``guard``, which the directory and the sockets in it are excepted from."""
         fields = {name: getattr(guard, name) for name in Guard.__slots__}
         fields["allow_unix"] = (*guard.allow_unix, self.path)
-        if guard.fs_readonly:
+        if guard.closes_files:
             fields["allow_write"] = (*guard.allow_write, self.path)
         return Guard(**fields)
 

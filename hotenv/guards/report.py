@@ -63,13 +63,17 @@ class Kind:
         self.times: int = 0
 
     def __str__(self) -> str:
-        """``blocked connect 127.0.0.1:9 and 2 more by curl (no-network)``."""
+        """``blocked connect 127.0.0.1:9 and 2 more by curl (no-network)``, and the remedy."""
+        remedy = self.blocked.remedy
+        return self.without_remedy() + (f": allow it with {printable(remedy)}" if remedy else "")
+
+    def without_remedy(self) -> str:
+        """For who cannot give an option."""
         blocked = self.blocked
         words = ["blocked", blocked.what, _place(blocked.target)]
         words += [f"and {self.times - 1} more"] if self.times > 1 else []
         words += ["by", self.program, f"({blocked.guard})"]
-        remedy = f": allow it with {blocked.remedy}" if blocked.remedy else ""
-        return printable(" ".join(filter(None, words)) + remedy)
+        return printable(" ".join(filter(None, words)))
 
     def fields(self) -> dict[str, object]:
         """For a line of JSON."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from hotenv.errors import HotenvError, SystemFailureError, attempt
+from hotenv.guards.closed import Closed
 from hotenv.guards.confine import apply_filter, shed_privileges
 from hotenv.guards.inherited import check_inherited, check_inherited_inside
 from hotenv.guards.isolated import check_launch
@@ -44,11 +45,14 @@ class Options:
         trace: bool = False,
         report: ReportFile | None = None,
         best_effort: bool = False,
+        remedies: bool = True,
     ) -> None:
+        """``remedies``: whether to tell which option would allow what was blocked."""
         self.keep_status: bool = keep_status
         self.trace: bool = trace
         self.report: ReportFile | None = report
         self.best_effort: bool = best_effort
+        self.remedies: bool = remedies
 
 
 def run_under(
@@ -78,7 +82,7 @@ def run_under(
     def finish(status: int) -> int:
         for kind in report.kinds():
             if kind.blocked.counts:
-                say(str(kind))
+                say(str(kind) if options.remedies else kind.without_remedy())
         ended = status if told is None else told(status, report.times)
         if not _written(file, report.lines(os.waitstatus_to_exitcode(status))):
             return SystemFailureError.exit_code << 8
@@ -124,7 +128,7 @@ def _supervise(
     streams: Streams | None,
 ) -> int:
     """As :func:`_run`, which has made ``folder``, if there is to be one."""
-    deciding = ("no_subprocess", "allow_unix", "allow_localhost", "allow_domain")
+    deciding = ("no_localhost", "no_subprocess", "allow_unix", "allow_localhost", "allow_domain")
     needed = [f"--{name.replace('_', '-')}" for name in deciding if getattr(guard, name)]
     needed += ["--report"] * (options.report is not None)
     launch = resolve_target(launch)
@@ -137,7 +141,8 @@ def _supervise(
     readable = guard.allow_read is not None
     system = [*readable_system(launch.env, programs_of(launch)), FOLDER] if readable else []
     launch = with_words(launch, guard, files=bool(kernel.landlock))
-    ruleset = rules(guard, kernel, system, never_written(guard)) if kernel.landlock else None
+    closed = Closed(guard, never_written(guard))
+    ruleset = rules(guard, kernel, system, closed) if kernel.landlock else None
     shed_privileges(kernel)
     if launch.files or launch.env_file is not None:
         from hotenv.handover import files  # noqa: F401 - the command's process may not read it

@@ -36,6 +36,7 @@ from hotenv.guards.verdict import (
     ANY,
     DONE,
     GO_ON,
+    NO_LOCALHOST,
     NO_NETWORK,
     Blocked,
     Verdict,
@@ -47,6 +48,7 @@ from hotenv.lightweight import socket
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hotenv.guards.datagrams import Datagrams
+    from hotenv.guards.elsewhere import Elsewhere
     from hotenv.guards.internet import Internet
     from hotenv.guards.listener import Call
     from hotenv.guards.policy import Guard
@@ -62,14 +64,21 @@ class Sockets:
     """Decides the calls that have to do with sockets, for ``guard``."""
 
     def __init__(
-        self, guard: Guard, internet: Internet | None = None, datagrams: Datagrams | None = None
+        self,
+        guard: Guard,
+        internet: Internet | None = None,
+        datagrams: Datagrams | None = None,
+        *,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """``internet``: decides about exceptions from a guard of the network, if there are any.
 
-        ``datagrams``: likewise, about UDP.
+        ``elsewhere``: decides about a network that is open but for this machine. ``datagrams``:
+        likewise, about UDP.
         """
         self._guard = guard
-        self._internet, self._datagrams = internet, datagrams
+        self._internet, self._datagrams, self._elsewhere = internet, datagrams, elsewhere
+        self._name = NO_NETWORK if elsewhere is None else NO_LOCALHOST
         self._unix = UnixSockets(guard)
 
     def create(self, call: Call) -> Verdict:
@@ -94,7 +103,7 @@ class Sockets:
         name = _FAMILIES.get(family, str(family))
         needless = family == k.AF_NETLINK and protocol == 0  # of address look-ups
         blocked = Blocked(
-            NO_NETWORK, "socket", counts=not needless, family=name, protocol=str(protocol)
+            self._name, "socket", counts=not needless, family=name, protocol=str(protocol)
         )
         return refused(blocked)
 
@@ -108,6 +117,8 @@ class Sockets:
         family = family_of(address)
         if family == k.AF_UNIX:
             return self._unix.connect(call, address)
+        if self._elsewhere is not None:
+            return self._elsewhere.connect(call, address)
         if not self._guard.no_network:
             return GO_ON  # no socket that the command has is one to decide
         if self._internet is not None and (verdict := self._internet.connect(call, address)):
@@ -200,11 +211,12 @@ class Sockets:
     def option(self, call: Call) -> Verdict:
         """setsockopt(2) that joins a multicast group, chooses a route, or a timeout."""
         is_timeout = call.integer(1) == k.SOL_SOCKET and call.integer(2) in k.SNDTIMEO
-        if is_timeout and self._internet is not None:
-            return self._internet.set_timeout(call)
+        connecting = self._internet or self._elsewhere
+        if is_timeout and connecting is not None:
+            return connecting.set_timeout(call)
         option = (call.integer(1), call.integer(2))
         counts = option != k.FASTOPEN
-        return refused(Blocked(NO_NETWORK, "setsockopt", counts=counts, option=str(option[1])))
+        return refused(Blocked(self._name, "setsockopt", counts=counts, option=str(option[1])))
 
 
 def _give(call: Call, one: socket.socket, flags: int) -> Verdict:

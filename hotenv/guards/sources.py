@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     """By the name of the option, with ``_`` for ``-``. ``fs_readonly`` is the root, or True,
     ``strict_imports`` True or ``"all"``."""
 
-FORBIDDING = ("no_network", "no_subprocess", "fs_readonly", "private_tmp", "strict_imports")
+FORBIDDING = (
+    *("no_network", "no_localhost", "no_subprocess", "no_terminals", "fs_readonly", "deny_read"),
+    *("private_tmp", "strict_imports"),
+)
 EXCEPTING = (
     *("allow_localhost", "allow_udp", "allow_domain", "allow_import"),
     *("allow_write", "allow_read", "allow_unix"),
@@ -98,8 +101,11 @@ def combined(sources: Sequence[Source]) -> Guard:
 
 
 def _check(source: Source, lower: Sequence[Source]) -> None:
-    if source.has("allow_write") and not any(each.has("fs_readonly") for each in lower):
-        raise _pointless(source, "allow_write", "--fs-readonly")
+    if source.has("no_localhost"):
+        _check_together(source)
+    closing = ("fs_readonly", "deny_read")
+    if source.has("allow_write") and not any(each.has(name) for each in lower for name in closing):
+        raise _pointless(source, "allow_write", "--fs-readonly or --deny-read")
     if source.has("allow_read") and not any(each.root for each in lower):
         raise _pointless(source, "allow_read", "--fs-readonly=ROOT")
     if source.has("allow_import") and not any(each.has("strict_imports") for each in lower):
@@ -108,9 +114,20 @@ def _check(source: Source, lower: Sequence[Source]) -> None:
         raise _pointless(source, "allow_udp", "--allow-localhost or --allow-domain")
 
 
+def _check_together(source: Source) -> None:
+    option = f"{option_of('no_localhost')}{_where(source)}"
+    if source.has("allow_localhost"):
+        raise UsageError(f"{option} cannot be combined with --allow-localhost")
+    if source.has("no_network") and not source.all_of("allow_domain"):
+        raise UsageError(f"{option} has no effect with --no-network, which forbids more")
+
+
 def _pointless(source: Source, name: str, guard: str) -> UsageError:
-    where = "" if source.rank == OPTIONS else f" ({source.name})"
-    return UsageError(f"{option_of(name)}{where} has no effect without {guard}")
+    return UsageError(f"{option_of(name)}{_where(source)} has no effect without {guard}")
+
+
+def _where(source: Source) -> str:
+    return "" if source.rank == OPTIONS else f" ({source.name})"
 
 
 def _guard(source: Source, higher: Sequence[Source]) -> Guard:
@@ -121,19 +138,23 @@ def _guard(source: Source, higher: Sequence[Source]) -> Guard:
     def excepted(name: str, *, forbidden: bool = True) -> list[str]:
         return [each for one in higher for each in one.all_of(name) if forbidden]
 
-    local = offline and any(each.has("allow_localhost") for each in higher)
+    closed, denied = source.has("no_localhost"), source.all_of("deny_read")
+    local = offline and not closed and any(each.has("allow_localhost") for each in higher)
     domains = excepted("allow_domain", forbidden=offline)
     return Guard(
         no_network=offline,
         no_subprocess=source.has("no_subprocess"),
         fs_readonly=readonly,
         private_tmp=source.has("private_tmp"),
+        no_terminals=source.has("no_terminals"),
+        no_localhost=closed and (not offline or bool(domains)),
+        deny_read=denied,
         strict_imports=source.value("strict_imports") or strict,
         allow_localhost=local,
         allow_udp=(local or bool(domains)) and any(each.has("allow_udp") for each in higher),
         allow_domain=domains,
         allow_import=excepted("allow_import", forbidden=strict),
-        allow_write=excepted("allow_write", forbidden=readonly),
+        allow_write=excepted("allow_write", forbidden=readonly or bool(denied)),
         allow_read=[source.root, *excepted("allow_read")] if source.root else None,
         allow_unix=excepted("allow_unix"),
     )

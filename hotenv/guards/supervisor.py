@@ -86,7 +86,8 @@ class Supervisor:
         self._guard, self._kernel, self._system = guard, kernel, system
         self._report, self._at_end = report, at_end
         # The keeper closes what the command inherits.
-        self._inherited = inherited_identities() if guard.fs_readonly else (set(), set())
+        opened = guard.closes_files or guard.no_terminals
+        self._inherited = inherited_identities() if opened else (set(), set())
         # The keeper gives up its own standard error when the command has ended.
         self._trace = os.dup(_STDERR) if trace else None
         self._handshake = Handshake()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from hotenv.guards.fields import is_within
+from hotenv.guards.mounts import read_mounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from hotenv.guards.policy import Guard
 
@@ -73,7 +74,7 @@ def _is_shared(path: str, homes: list[str]) -> bool:
 SETTINGS = ("/proc", "/sys")
 """Where processes and the settings of the kernel are, and nothing is ever written."""
 
-_TYPES = ("cgroup ", "cgroup2 ", "proc ", "sysfs ")
+_KINDS = ("cgroup", "cgroup2", "proc", "sysfs")
 """Types of file systems, as mountinfo has them."""
 
 
@@ -94,22 +95,4 @@ def never_written(guard: Guard) -> list[str]:
     closed = list(SETTINGS)
     if guard.allow_domain:
         closed += [*RESOLVING, *map(os.path.realpath, RESOLVING)]
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            return [*closed, *_mounted(file)]
-    except OSError:
-        return closed
-
-
-def _mounted(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        if after.startswith(_TYPES):
-            yield _unescaped(before.split(" ")[4])
-
-
-def _unescaped(path: str) -> str:
-    """As proc_pid_mountinfo(5) writes blanks and backslashes."""
-    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        path = path.replace(code, character)
-    return path
+    return [*closed, *(mount.point for mount in read_mounts() if mount.kind in _KINDS)]

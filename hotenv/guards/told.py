@@ -6,9 +6,15 @@ import os
 
 from hotenv.guards.addresses import is_loopback, remedy_for
 from hotenv.guards.domains import looks_like_address, remedy_for_name
-from hotenv.guards.verdict import NO_NETWORK, NO_SUBPROCESS, STRICT_IMPORTS, Blocked
+from hotenv.guards.verdict import (
+    NO_LOCALHOST,
+    NO_NETWORK,
+    NO_SUBPROCESS,
+    STRICT_IMPORTS,
+    Blocked,
+)
 
-_GUARDS = (NO_NETWORK, NO_SUBPROCESS, STRICT_IMPORTS)
+_GUARDS = (NO_NETWORK, NO_LOCALHOST, NO_SUBPROCESS, STRICT_IMPORTS)
 _NAMES = ("host", "port", "path", "module", "at")
 _MARK = b"\0hotenv\0"
 
@@ -26,7 +32,9 @@ def told(address: bytes) -> Blocked | None:
         return None
     pairs = (field.partition("=") for field in fields)
     target = {name: value for name, _, value in pairs if value and name in _NAMES}
-    if guard == STRICT_IMPORTS:
+    if guard == NO_LOCALHOST:
+        remedy = ""
+    elif guard == STRICT_IMPORTS:
         remedy = _remedy_for_module(target.get("module", ""))
     else:
         remedy = _remedy_for_host(target.get("host", ""), target.get("port", ""))

@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 NO_NETWORK = "no-network"
+NO_LOCALHOST = "no-localhost"
 NO_SUBPROCESS = "no-subprocess"
+NO_TERMINALS = "no-terminals"
 FS_READONLY = "fs-readonly"
+DENY_READ = "deny-read"
 STRICT_IMPORTS = "strict-imports"
 ANY = "any guard"
 """Which guard refused a call."""

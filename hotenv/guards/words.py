@@ -16,7 +16,7 @@ FOLDER = os.path.join(os.path.dirname(__file__), "python")
 """Where Python finds the module that it loads first."""
 
 _PATH, _GUARDS = b"PYTHONPATH", b"HOTENV_WORDS"
-_SAID = ("no_network", "no_subprocess", "fs_readonly", "strict_imports")
+_SAID = ("no_network", "no_localhost", "no_subprocess", "fs_readonly", "strict_imports")
 _EXCEPTED = ("allow_localhost", "allow_domain", "allow_import", "allow_write")
 
 

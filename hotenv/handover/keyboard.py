@@ -47,7 +47,7 @@ class Keyboard:
         self._keeper, self._entry = keeper, entry
         try:
             self.modes = termios.tcgetattr(self._terminal)
-            termios.tcsetattr(self._terminal, termios.TCSANOW, _raw(self.modes))
+            termios.tcsetattr(self._terminal, termios.TCSANOW, raw(self.modes))
         except termios.error:  # it is gone
             return
         self._keys = reopen_nonblocking(self._terminal, os.O_RDONLY)
@@ -116,13 +116,13 @@ class Keyboard:
     def restore(self) -> None:
         """Undo what :meth:`pass_on` did to the terminal, also in the stand-in."""
         try:
-            if termios.tcgetattr(self._terminal) == _raw(self.modes):
+            if termios.tcgetattr(self._terminal) == raw(self.modes):
                 termios.tcsetattr(self._terminal, termios.TCSANOW, self.modes)
         except termios.error:  # it is gone
             pass
 
 
-def _raw(modes: list[Any]) -> list[Any]:
+def raw(modes: list[Any]) -> list[Any]:
     """``modes`` of a terminal in which no byte has a meaning, in or out."""
     raw = [*modes[:_CHARACTERS], list(modes[_CHARACTERS])]
     raw[_INPUT] &= ~sum(_ANY_INPUT)

@@ -45,8 +45,9 @@ def encode_error(error: BaseException) -> bytes:
     """``error`` for another process, which raises what :func:`decode_error` makes of it."""
     kind, message = "SystemFailureError", describe(error)
     if isinstance(error, HotenvError):
-        # The nearest class that is made of nothing but a message.
-        kind = next(each.__name__ for each in type(error).__mro__ if "__init__" not in vars(each))
+        # The nearest class that others know, and that is made of nothing but a message.
+        known = (each for each in type(error).__mro__ if each.__module__ == errors.__name__)
+        kind = next(each.__name__ for each in known if "__init__" not in vars(each))
         message = str(error)
     return os.fsencode(f"{kind}\0{message}")[:LONGEST_ERROR]
 

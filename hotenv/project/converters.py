@@ -5,11 +5,15 @@ Each raises ValueError, UsageError or FieldError, without the value, if it canno
 
 from __future__ import annotations
 
+import posixpath
+
 from hotenv.durations import parse_duration
+from hotenv.errors import FieldError
 from hotenv.guards.domains import Domain
 from hotenv.guards.fields import ALL, module
 from hotenv.handover.layers import check_as_file, check_passed, check_unique, parse_as_file
 from hotenv.intake.rules import FORMATS
+from hotenv.project.argvpatterns import Pattern
 
 
 def flag(value: object) -> bool:
@@ -96,3 +100,17 @@ def flag_or_all(value: object) -> bool | str:
 def modules(value: object) -> list[str]:
     """What ``--allow-import`` takes."""
     return [module(each) for each in texts(value)]
+
+
+def commands(value: object) -> list[str]:
+    """Patterns for the words of commands."""
+    return [str(Pattern(each)) for each in texts(value)]
+
+
+def paths(value: object) -> list[str]:
+    """Absolute ones, and those that do not lead out of the directory of the file."""
+    found = texts(value)
+    for each in found:
+        if posixpath.normpath(each).split("/")[0] == "..":
+            raise FieldError("paths", "leads out of the directory: use an absolute path", each)
+    return found

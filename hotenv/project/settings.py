@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from hotenv.errors import HotenvError
+from hotenv.project.agent import Agent
 from hotenv.project.file import ProjectFile, nearest_file
 from hotenv.project.tables import SOURCES, check_tables
 from hotenv.project.trust import refusal
@@ -14,7 +15,10 @@ _ARGUMENTS = {"except": "excluded", "pass": "passed", "as-file": "as_file"}
 
 
 class Project:
-    """An allowed file: its ``path`` and ``directory``, and the values of its tables by key."""
+    """An allowed file: its ``path`` and ``directory``, and the values of its tables by key.
+
+    ``agent``: what an agent may run, and what its commands get, from ``agent_table``.
+    """
 
     def __init__(self, file: ProjectFile) -> None:
         """Error handling: raises UsageError if it says what no file can."""
@@ -23,11 +27,18 @@ class Project:
         self.directory: str = file.directory
         self.session: dict[str, Any] = values["session"]
         self.run: dict[str, Any] = values["run"]
+        self.agent_table: dict[str, Any] = values["agent"]
+        self.agent: Agent = Agent(self.agent_table, file.directory)
 
     @property
     def has_source(self) -> bool:
         """Whether it says where the variables come from."""
         return any(key in self.session for key in SOURCES)
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether it says what an agent may run."""
+        return not self.agent.rules.deny_all
 
     @property
     def starts_on_demand(self) -> bool:

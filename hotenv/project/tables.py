@@ -13,6 +13,7 @@ from hotenv.errors import FieldError, UsageError
 from hotenv.guards.sources import PROFILES
 from hotenv.intake.rules import FORMATS
 from hotenv.project import converters
+from hotenv.project.agentrules import Rules
 from hotenv.suggestion import did_you_mean
 
 TYPE_CHECKING = False
@@ -23,16 +24,25 @@ if TYPE_CHECKING:
 START_TIMEOUT = 60.0
 """Seconds for which a command waits for the session that another one is starting."""
 
+ASK_TIMEOUT = 120.0
+"""Seconds for which a command of an agent waits for its user's answer."""
+
 SIZE_LIMIT = 16 * 1024
 """Characters of all tables, as JSON: a server publishes a part of them."""
 
 SOURCES = ("source", "input", "env")
 """Keys of the table session, of which one says where the variables come from."""
 
+RULES = ("allow", "ask", "deny")
+"""Keys of the table agent that say what becomes of a command, as :class:`Rules` takes them."""
+
 _PROFILE: dict[str, Callable[[object], object]] = {
     "no-network": converters.flag,
     "no-subprocess": converters.flag,
+    "no-localhost": converters.flag,
+    "no-terminals": converters.flag,
     "fs-readonly": converters.flag_or_directory,
+    "deny-read": converters.texts,
     "private-tmp": converters.flag,
     "strict-imports": converters.flag_or_all,
     "allow-localhost": converters.flag,
@@ -68,6 +78,15 @@ TABLES: dict[str, dict[str, Callable[[object], object]]] = {
         "pass": converters.passed,
         "as-file": converters.as_file,
     },
+    "agent": {
+        "allow": converters.commands,
+        "ask": converters.commands,
+        "deny": converters.commands,
+        "network": converters.domains,
+        "write": converters.paths,
+        "only": converters.patterns,
+        "ask-timeout": converters.duration,
+    },
     "guard": {**_PROFILE, "profile": converters.texts},
     "profiles": _PROFILE,  # of each table in it, by name
 }
@@ -94,6 +113,7 @@ DEFAULTS: dict[str, object] = {
     "session.start-timeout": format_duration(START_TIMEOUT),
     "run.no-override": False,
     "run.isolated": False,
+    "agent.ask-timeout": format_duration(ASK_TIMEOUT),
 }
 """What counts where a file says nothing, by dotted path. None: no limit."""
 
@@ -114,6 +134,7 @@ def check_tables(tables: Mapping[str, Any], where: str) -> dict[str, dict[str, A
         else:
             values[table] = _checked(keys, TABLES[table], path)
     _check_together(values["session"], where)
+    _check_rules(values["agent"], where)
     if len(json.dumps(tables)) > SIZE_LIMIT:
         raise UsageError(f"{where.rstrip()} too large (limit {SIZE_LIMIT} characters)")
     return values
@@ -168,3 +189,10 @@ def _check_together(session: Mapping[str, Any], where: str) -> None:
         raise UsageError(f"{where}session.{given[1]}: cannot be used with session.{given[0]}")
     if "format" in session and given not in (["source"], ["input"]):
         raise UsageError(f"{where}session.format: requires session.source or session.input")
+
+
+def _check_rules(agent: Mapping[str, Any], where: str) -> None:
+    try:
+        Rules(*(agent.get(key, ()) for key in RULES))
+    except FieldError as error:
+        raise UsageError(f"{where}agent.{error.field}: {error.reason}") from None

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _STDIN = 0
 _CHUNK = 64 * 1024
 _NO_FILES = (
-    "stdout_file and stderr_file are refused with --fs-readonly: hotenv would write them, and is "
-    "under no guard"
+    "stdout_file and stderr_file are refused with --fs-readonly and --deny-read: hotenv would "
+    "write them, and is under no guard"
 )
 
 
@@ -73,7 +73,8 @@ class Conversation:
         self._log = log
         self._grace = setup.limits.grace
         # This process writes the files of requests, and is under no guard itself.
-        self._is_readonly = setup.guarding is not None and setup.guarding.guard.fs_readonly
+        guarding = setup.guarding
+        self._closes_files = guarding is not None and guarding.guard.closes_files
         self._running = trio.CancelScope()
 
     async def hold(self) -> None:
@@ -106,7 +107,7 @@ class Conversation:
         return encode_error(request.id, "ended at the end of input")
 
     async def _run(self, request: Request) -> bytes:
-        if self._is_readonly and (request.stdout_file or request.stderr_file):
+        if self._closes_files and (request.stdout_file or request.stderr_file):
             return encode_error(request.id, _NO_FILES)
         run = partial(
             self._shell.run,

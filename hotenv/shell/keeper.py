@@ -44,7 +44,7 @@ def main() -> None:
         try:
             keep(starter)
         finally:
-            _end_all()
+            end_all()
             starter.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,7 +91,7 @@ def _reap(shell: int) -> None:
         pass
 
 
-def _end_all() -> None:
+def end_all() -> None:
     """Kill everything below this process, until nothing is left."""
     while True:
         for pid in descendants(os.getpid()):

@@ -37,7 +37,7 @@ class Guarding:
     def settings(self, folder: str) -> dict[str, Any]:
         """For JSON. The shell may write to ``folder``."""
         fields = {name: getattr(self.guard, name) for name in Guard.__slots__}
-        if self.guard.fs_readonly:
+        if self.guard.closes_files:
             fields["allow_write"] = [*self.guard.allow_write, folder]
         return {
             "guard": fields,

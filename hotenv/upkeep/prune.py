@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from hotenv.desk import place
 from hotenv.errors import NoSessionError, SystemFailureError, attempt
 from hotenv.guards.privatetmp import remove_abandoned
 from hotenv.project import startonce
@@ -29,7 +30,7 @@ from hotenv.session.status import read_status, status_path
 def prune() -> Iterator[str]:
     """Remove the sockets of dead servers from the runtime bases, and what belongs to them.
 
-    And the notes of expired sessions, what is left of starts and of commands whose hotenv was
+    And the notes of expired sessions, what is left of starts, commands and agents whose hotenv was
     killed, and the marker that ``run`` finds then, if its server is dead. Yields the path of each
     file that was removed.
 
@@ -62,6 +63,7 @@ def _prune_base(base: str) -> Iterator[str]:
                     yield path
         yield from filter(remove_note, notes_in(base))
     yield from startonce.remove_abandoned(base)
+    yield from place.remove_abandoned(base)
 
 
 def _files_of(socket_path: str) -> list[str]:

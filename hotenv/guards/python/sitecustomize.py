@@ -38,6 +38,7 @@ def _is_guarded() -> bool:
 
 _EVENTS = {
     "no-network": ("network", ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname")),
+    "no-localhost": ("network", ("socket.connect",)),
     "no-subprocess": (
         "processes",
         ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"),

@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_GUARD = "no-network"
+_GUARD, _CLOSED = "no-network", "no-localhost"
+_DNS = 53  # a resolver on this machine may be excepted
 _INTERNET, _STREAM = (2, 10), 1  # AF_INET and AF_INET6, SOCK_STREAM of Linux
 
 
 def actions(words: "dict[str, list[str]]") -> "dict[str, Callable[..., None]]":
     """What is done about events, if hotenv says ``words``."""
+    if _GUARD not in words:
+        return {"socket.connect": _connect_elsewhere}
     domains, is_local = words.get("allow-domain", []), "allow-localhost" in words
 
     def connect(sock: "Any", address: "Any") -> None:  # noqa: ANN401 - whatever the program has
@@ -33,15 +36,32 @@ def actions(words: "dict[str, list[str]]") -> "dict[str, Callable[..., None]]":
     }
 
 
-def _connect(sock: "Any", address: "Any", *, is_local: bool) -> None:  # noqa: ANN401 - likewise
+def _connect_elsewhere(sock: "Any", address: "Any") -> None:  # noqa: ANN401 - likewise
+    if sock.family in _INTERNET and sock.type == _STREAM and address[1] != _DNS:
+        host = _host(sock, address)
+        if host and _is_inside(host):  # of other addresses, the kernel knows more
+            refuse(_CLOSED, "connect", "", host=host, port=str(address[1]))
+
+
+def _host(sock: "Any", address: "Any") -> str:  # noqa: ANN401 - likewise
+    """The address, if it is one, and not a name or what the kernel may read in another way."""
     import _socket
 
     try:
-        packed = _socket.inet_pton(sock.family, address[0])
-    except OSError:  # it is a name, or an address that the kernel may read in another way
+        return _socket.inet_ntop(sock.family, _socket.inet_pton(sock.family, address[0]))
+    except OSError:
+        return ""
+
+
+def _is_inside(host: str) -> bool:
+    return host == "::1" or host.startswith(("127.", "::ffff:127."))
+
+
+def _connect(sock: "Any", address: "Any", *, is_local: bool) -> None:  # noqa: ANN401 - likewise
+    host, port = _host(sock, address), str(address[1])
+    if not host:
         return
-    host, port = _socket.inet_ntop(sock.family, packed), str(address[1])
-    inside = host == "::1" or host.startswith(("127.", "::ffff:127."))
+    inside = _is_inside(host)
     if not (inside and is_local):
         option = "--allow-localhost" if inside else f"--allow-domain {host}"
         refuse(_GUARD, "connect", option, host=host, port=port)

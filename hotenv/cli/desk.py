@@ -1,0 +1,98 @@
+"""``hotenv desk``: answer what agents ask for."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+from hotenv.errors import UsageError
+from hotenv.stdio import write_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from hotenv.cli.parser import Parser
+    from hotenv.desk.place import Place
+
+_ALLOW, _DENY, _RELOAD = "allow", "deny", "reload"
+
+
+def add_options(parser: Parser) -> None:
+    """Add the options of the command."""
+    parser.usage = "hotenv desk [OPTIONS] [allow ID | deny ID | reload]"
+    parser.description = (
+        "Show each command that the agent of this project asks to run, and allow it once, allow it "
+        "until the agent ends, or deny it, with one key. 'allow ID' and 'deny ID' answer one "
+        "question; 'reload' makes the desk use the project's file as it is now."
+    )
+    parser.epilog = "example: hotenv desk allow 3"
+    parser.add_argument(
+        "answer",
+        nargs="?",
+        choices=[_ALLOW, _DENY, _RELOAD],
+        metavar="ANSWER",
+        help="allow, deny or reload",
+    )
+    parser.add_argument(
+        "number", nargs="?", type=_number, metavar="ID", help="number of a question"
+    )
+    parser.add_argument(
+        "--agent",
+        type=_number,
+        default=None,
+        metavar="PID",
+        help="of several agents, that of the process PID of 'hotenv agent'",
+    )
+    parser.add_argument("--list", action="store_true", help="list the open questions and exit")
+    parser.add_argument(
+        "--session",
+        action="store_true",
+        help="with allow: allow the same command until the agent ends",
+    )
+
+
+def _number(word: str) -> int:
+    if not (word.isascii() and word.isdigit()):
+        raise UsageError("ID and PID must be numbers: see 'hotenv desk --list'")
+    return int(word)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Answer one question, or all that come."""
+    from hotenv.desk.human import answer, reload
+    from hotenv.desk.place import find_place
+    from hotenv.desk.questions import NO, ONCE, SESSION
+
+    place = find_place(os.getcwd(), args.agent)
+    if args.answer == _RELOAD:
+        reload(place)
+    elif args.answer is not None:
+        if args.number is None:
+            raise UsageError(f"missing ID: use 'hotenv desk {args.answer} ID'")
+        said = NO if args.answer == _DENY else SESSION if args.session else ONCE
+        answer(place, args.number, said)
+    elif args.list:
+        _list(place)
+    elif sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "'hotenv desk' needs a terminal: without one, use 'hotenv desk --list', then 'hotenv "
+            "desk allow ID' or 'hotenv desk deny ID'"
+        )
+    else:
+        from hotenv.desk.interview import Interview
+
+        Interview(place).conduct()
+
+
+def _list(place: Place) -> None:
+    from hotenv.desk.human import Watch
+    from hotenv.desk.interview import words_of
+
+    watch = Watch(place)
+    select.select([watch.fileno()], [], [])
+    watch.read()
+    watch.close()
+    rows = [[str(each["number"]), words_of(each), each["folder"]] for each in watch.questions]
+    write_table(rows, ("ID", "COMMAND", "DIRECTORY"))

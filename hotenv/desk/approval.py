@@ -1,0 +1,91 @@
+"""Whether a request is run: the policy says so, or a human does.
+
+The rules of the game: an approval is for words, a folder and a program, as they are. The program is
+looked at again when a human has answered.
+"""
+
+from __future__ import annotations
+
+import trio
+
+from hotenv.desk import frames
+from hotenv.desk.job import words_of, writable_by
+from hotenv.desk.programs import Program, find
+from hotenv.desk.questions import NO, Question, Questions, Subject
+from hotenv.errors import UsageError
+from hotenv.project.agentrules import ALLOW, DENY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hotenv.desk.connection import Connection
+    from hotenv.desk.record import Record
+    from hotenv.desk.request import Request
+    from hotenv.desk.settings import Settings
+    from hotenv.project.agent import Agent
+
+_NOBODY = "not asked"
+
+
+class Approver:
+    """Approves requests as ``agent`` says, or whoever answers ``questions``."""
+
+    def __init__(self, agent: Agent, settings: Settings, questions: Questions) -> None:
+        self._agent = agent
+        self._inherited = settings.inherited
+        self._writable = writable_by(agent, settings)
+        self._questions = questions
+
+    async def approve(self, connection: Connection, request: Request, record: Record) -> Program:
+        """The program that is run for ``request``, which ``connection`` has sent.
+
+        Error handling: raises UsageError if nobody approves, or the agent could have made the
+        program; SystemFailureError if there is none.
+        """
+        verdict = self._agent.rules.verdict(request.argv)
+        pattern = None if verdict.pattern is None else str(verdict.pattern)
+        record.decided(verdict.decision, pattern)
+        if verdict.decision == DENY:
+            raise UsageError(_denied(pattern))
+        program = await self._find(request)
+        if verdict.decision == ALLOW:
+            return program
+        said = await self._ask(connection, request, program)
+        record.answered(said)
+        if said == _NOBODY:
+            raise UsageError(
+                "the user has to allow this command, and there is no terminal to ask on: ask the "
+                "user to run 'hotenv desk', then try again"
+            )
+        if not said:
+            raise UsageError("the user has not answered in time: ask the user, then try again")
+        if said == NO:
+            raise UsageError("the user has denied this command")
+        if (await self._find(request)).what != program.what:
+            raise UsageError(f"{program.path} has changed since the user was asked: try again")
+        return program
+
+    async def _find(self, request: Request) -> Program:
+        return await trio.to_thread.run_sync(find, request.argv[0], self._inherited, self._writable)
+
+    async def _ask(self, connection: Connection, request: Request, program: Program) -> str:
+        """What a human says; empty if nothing."""
+        question = Question(
+            number=self._questions.next_number(),
+            subject=Subject(request.argv, request.identity, program.what),
+            folder=request.folder,
+            program=program.path,
+            pid=connection.pid,
+            guard=words_of(self._agent),
+            asked=trio.current_time(),
+        )
+        if not self._questions.is_settled(question):
+            if not self._questions.can_ask:
+                return _NOBODY
+            await connection.send(frames.encode_number(frames.ASKED, question.number))
+        return await self._questions.ask(question, self._agent.ask_timeout)
+
+
+def _denied(pattern: str | None) -> str:
+    if pattern is None:
+        return "this command is not allowed: no pattern in [agent] of hotenv.toml matches it"
+    return f"this command is denied by the pattern '{pattern}' in [agent] of hotenv.toml"

@@ -1,0 +1,232 @@
+"""A command inside: the desk runs it, and this process stands for it.
+
+It passes on what comes from its standard input, its terminal's size and its signals, and writes
+what comes back. It ends as the command has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import struct
+from contextlib import suppress
+
+from hotenv.desk import frames
+from hotenv.desk.request import Request, passed
+from hotenv.desk.screen import Screen
+from hotenv.errors import ArtifactError, UnreachableError, because
+from hotenv.handover.standin import decode_error
+from hotenv.lightweight import signal, socket
+from hotenv.stdio import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+VARIABLE = "HOTENV_DESK"
+"""Names the socket of the desk, for what runs inside."""
+
+_STDIN, _STDOUT, _STDERR = range(3)
+_STREAMS = {frames.STDOUT: _STDOUT, frames.STDERR: _STDERR}
+_SIZE = struct.Struct("!ii")
+
+
+def run_at_desk(path: str, argv: Sequence[str]) -> int:
+    """Have the desk whose socket is at ``path`` run ``argv``; its wait status.
+
+    Error handling: raises UnreachableError if the desk has ended, and the HotenvError because of
+    which the command was not run.
+    """
+    connection = _connect(path)
+    try:
+        with Screen() as screen:
+            visit = _Visit(connection, screen)
+            visit.ask(argv)
+            return visit.follow()
+    except OSError as error:
+        raise _gone() from error
+    finally:
+        connection.close()
+
+
+def ask_desk(path: str, query: bytes) -> Any:  # noqa: ANN401 - it is JSON
+    """What the desk answers to ``query``: see :mod:`frames`. Errors are those of run_at_desk."""
+    connection = _connect(path)
+    reader = frames.FrameReader()
+    try:
+        connection.send(frames.encode(frames.QUERY, query))
+        while data := connection.recv(frames.PIECE):
+            for kind, payload in reader.feed(data):
+                if kind == frames.FAILED:
+                    raise decode_error(payload)
+                return json.loads(payload)
+    except OSError as error:
+        raise _gone() from error
+    finally:
+        connection.close()
+    raise _gone()
+
+
+def _connect(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+    except OSError as error:
+        connection.close()
+        raise UnreachableError(
+            f"cannot connect to the desk of this agent: {because(error)}: ask the user to start "
+            "'hotenv agent' again"
+        ) from error
+    return connection
+
+
+class _Visit:
+    """One request on ``connection``."""
+
+    def __init__(self, connection: socket.socket, screen: Screen) -> None:
+        self._connection = connection
+        self._screen = screen
+        self._reader = frames.FrameReader()
+        self._window = frames.INPUT_WINDOW
+        self._has_started = False
+        self._has_input = _is_open(_STDIN)
+        self._status: int | None = None
+
+    def ask(self, argv: Sequence[str]) -> None:
+        """Send the request."""
+        folder = os.getcwd()
+        status = os.stat(".")
+        request = Request(
+            argv=tuple(argv),
+            folder=folder,
+            identity=(status.st_dev, status.st_ino),
+            terminal=self._screen.streams,
+            size=self._screen.size,
+            joined=_is_same(_STDOUT, _STDERR),
+            environment=passed(os.environ),
+        )
+        self._send(frames.encode(frames.REQUEST, request.encode()))
+
+    def follow(self) -> int:
+        """Pass everything on until the command has ended; its wait status."""
+        poll = select.poll()
+        poll.register(self._connection.fileno(), select.POLLIN)
+        poll.register(self._screen.wakeup, select.POLLIN)
+        while self._status is None:
+            if self._has_started and self._has_input and self._window:
+                poll.register(_STDIN, select.POLLIN)
+            else:
+                with suppress(KeyError):
+                    poll.unregister(_STDIN)
+            for descriptor, _ in poll.poll():
+                if descriptor == self._screen.wakeup:
+                    self._pass_on_signals()
+                elif descriptor == _STDIN:
+                    self._read_input()
+                else:
+                    self._receive()
+        return self._status
+
+    def _receive(self) -> None:
+        data = self._connection.recv(frames.PIECE)
+        if not data:
+            raise _gone()
+        for kind, payload in self._reader.feed(data):
+            self._take(kind, payload)
+
+    def _take(self, kind: bytes, payload: bytes) -> None:
+        if kind in _STREAMS:
+            self._write(_STREAMS[kind], payload)
+        elif kind == frames.TAKEN:
+            self._window += frames.number(payload)
+        elif kind == frames.FAILED:
+            raise decode_error(payload)
+        elif kind == frames.ENDED:
+            self._status = frames.number(payload)
+        else:
+            self._follow_command(kind, payload)
+
+    def _follow_command(self, kind: bytes, payload: bytes) -> None:
+        """It has started, or stopped, or waits for a human."""
+        if kind == frames.STARTED:
+            self._has_started = True
+            self._screen.take()
+            if not self._has_input:
+                self._end_input()
+        elif kind == frames.STOPPED:
+            self._screen.stop(os.WSTOPSIG(frames.number(payload)))
+            self._send(frames.encode_number(frames.SIGNAL, signal.SIGCONT))
+            self._resize()
+        elif kind == frames.ASKED:
+            number = frames.number(payload)
+            say(f"waiting for the user to answer question {number} in 'hotenv desk'")
+        else:
+            raise ArtifactError("the desk has sent an unknown frame")
+
+    def _write(self, stream: int, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                try:
+                    rest = rest[os.write(stream, rest) :]
+                except BlockingIOError:
+                    select.select([], [stream], [])
+        except OSError:  # nobody reads it any more
+            self._send(frames.encode_number(frames.LOST, stream))
+
+    def _read_input(self) -> None:
+        try:
+            data = os.read(_STDIN, min(self._window, frames.PIECE))
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._window -= len(data)
+            self._send(frames.encode(frames.INPUT, data))
+        else:
+            self._end_input()
+
+    def _end_input(self) -> None:
+        self._has_input = False
+        self._send(frames.encode(frames.END_OF_INPUT))
+
+    def _pass_on_signals(self) -> None:
+        for signum in self._screen.signals():
+            if signum == signal.SIGWINCH:
+                self._resize()
+            elif self._has_started:
+                self._send(frames.encode_number(frames.SIGNAL, signum))
+            elif signum == signal.SIGTSTP:
+                self._screen.stop(signum)
+            else:
+                self._status = signum  # nothing runs: this process ends by it
+
+    def _resize(self) -> None:
+        if self._screen.streams:
+            self._send(frames.encode(frames.RESIZED, _SIZE.pack(*self._screen.size)))
+
+    def _send(self, frame: bytes) -> None:
+        rest = memoryview(frame)
+        while rest:
+            rest = rest[self._connection.send(rest) :]
+
+
+def _gone() -> UnreachableError:
+    return UnreachableError(
+        "the desk has ended, and the command with it: ask the user to start 'hotenv agent' again"
+    )
+
+
+def _is_open(stream: int) -> bool:
+    try:
+        os.fstat(stream)
+    except OSError:
+        return False
+    return os.get_inheritable(stream)
+
+
+def _is_same(one: int, other: int) -> bool:
+    return _is_open(one) and _is_open(other) and os.path.sameopenfile(one, other)

@@ -1,0 +1,80 @@
+"""A command inside, as the desk sees it: one connection, with frames in both directions."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, suppress
+
+import trio
+
+from hotenv.desk import frames
+from hotenv.desk.request import Request, decode
+from hotenv.errors import ArtifactError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+_PIECE = 64 * 1024
+_PATIENCE = 10.0  # seconds for a request
+
+
+class Connection:
+    """``stream``: to a command that wants to be run. ``pid``: of its process."""
+
+    def __init__(self, stream: trio.SocketStream, pid: int) -> None:
+        self.pid: int = pid
+        self._stream = stream
+        self._sending = trio.Lock()
+        self._reader = frames.FrameReader()
+        self._pending: list[tuple[bytes, bytes]] = []
+
+    async def request(self, large: trio.CapacityLimiter) -> Request | bytes | None:
+        """What it asks for: a command, or what it wants to know; None if nothing.
+
+        ``large``: how many may be longer than a piece at once.
+
+        Error handling: raises ArtifactError if it is malformed.
+        """
+        async with AsyncExitStack() as stack:
+            with trio.move_on_after(_PATIENCE), suppress(trio.BrokenResourceError):
+                size = 0
+                while not self._pending and (data := await self._receive()):
+                    if size < _PIECE <= size + len(data):
+                        await stack.enter_async_context(large)
+                    size += len(data)
+        if not self._pending:
+            return None
+        kind, payload = self._pending.pop(0)
+        if kind == frames.QUERY:
+            return payload
+        if kind != frames.REQUEST:
+            raise ArtifactError("the first frame is not a request")
+        return decode(payload)
+
+    async def _receive(self) -> bytes:
+        """A piece, of which the frames are pending then. Those after the first are small."""
+        data = bytes(await self._stream.receive_some(_PIECE))
+        for frame in self._reader.feed(data):
+            self._pending.append(frame)
+            self._reader.longest = frames.PIECE
+        return data
+
+    async def frames(self) -> AsyncGenerator[tuple[bytes, bytes], None]:
+        """What it sends after that, until it ends.
+
+        Error handling: raises ArtifactError if that is malformed.
+        """
+        for frame in self._pending:
+            yield frame
+        try:
+            while data := await self._stream.receive_some(_PIECE):
+                for frame in self._reader.feed(data):
+                    yield frame
+        except trio.BrokenResourceError:
+            pass
+
+    async def send(self, frame: bytes) -> None:
+        """Send it ``frame``. If it has ended, whoever reads its frames notices that."""
+        async with self._sending:
+            with suppress(trio.BrokenResourceError):
+                await self._stream.send_all(frame)

@@ -1,0 +1,146 @@
+"""What becomes of a request: it is checked, perhaps asked about, and run.
+
+The rules of the game: nothing of the requester is used but words, the size of its terminal and how
+that shows text. What was approved is what is run: the program is looked at again then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import trio
+from attrs import evolve
+
+from hotenv.desk import frames
+from hotenv.desk.approval import Approver
+from hotenv.desk.attended import Attended
+from hotenv.desk.connection import Connection
+from hotenv.desk.job import make_job, writable_by
+from hotenv.desk.programs import open_folder
+from hotenv.desk.questions import Questions
+from hotenv.desk.reach import check_reach
+from hotenv.desk.record import Record
+from hotenv.desk.running import Running
+from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
+from hotenv.exchange.client import fetch
+from hotenv.exchange.peer import identify
+from hotenv.guards.paths import real_path
+from hotenv.handover.selection import select
+from hotenv.handover.standin import encode_error
+from hotenv.program import describe
+from hotenv.project.agent import Agent
+from hotenv.project.settings import consult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hotenv.desk.request import Request
+    from hotenv.desk.settings import Settings
+
+_MOST = 256  # requests at once
+_MOST_LARGE = 32  # that are being read
+_QUERY = "(names for an agent)"  # in the log of the session's server
+
+
+class Desk:
+    """Runs commands as ``settings`` say."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._limit = trio.CapacityLimiter(_MOST)
+        self._large = trio.CapacityLimiter(_MOST_LARGE)
+        self._logging = trio.Lock()
+        self.questions: Questions = Questions(can_ask=settings.can_ask)
+        self._hold(settings)
+
+    def _hold(self, settings: Settings) -> None:
+        self._settings = settings
+        self._agent = Agent(settings.agent, settings.directory)
+        self._approver = Approver(self._agent, settings, self.questions)
+
+    @property
+    def directory(self) -> str:
+        """That of the project."""
+        return self._settings.directory
+
+    async def reload(self) -> None:
+        """Hold what the project's file says now, if that is allowed.
+
+        Error handling: raises UsageError if it is not, and holds what it held.
+        """
+        directory = self._settings.directory
+        project, reason = await trio.to_thread.run_sync(consult, directory)
+        if project is None or project.directory != directory:
+            raise UsageError(reason or f"there is no hotenv.toml in {directory} any more")
+        settings = evolve(
+            self._settings, agent=project.agent_table, composition=project.composition
+        )
+        check_reach(writable_by(project.agent, settings), [], settings.audit)
+        self._hold(settings)
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        """Serve one connection of a command inside."""
+        async with stream:
+            peer = identify(stream.socket)
+            connection = Connection(stream, peer[0] if peer else 0)
+            try:
+                request = await connection.request(self._large)
+                if isinstance(request, bytes):
+                    answer = json.dumps(await self._answer(request)).encode()
+                    await connection.send(frames.encode(frames.ANSWER, answer))
+                elif request is not None:
+                    await self._serve(connection, request)
+            except HotenvError as error:
+                await _fail(connection, error)
+            except Exception as error:  # such as a limit: others go on
+                await _fail(connection, SystemFailureError(describe(error)))
+
+    async def _answer(self, query: bytes) -> object:
+        """What ``query`` asks: the names of variables, or where commands run. Never a value."""
+        directory = self._settings.directory
+        if query == frames.STATUS:
+            return {"directory": directory, "open_questions": len([*self.questions])}
+        if query == frames.VARIABLES:
+            variables = await fetch([_QUERY], directory=directory)
+            return sorted(select(dict(variables), self._agent.only, ()))
+        raise ArtifactError("the desk does not know this query")
+
+    async def _serve(self, connection: Connection, request: Request) -> None:
+        """Run ``request`` as long as it is there for whom it is."""
+        running = Running()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(running.listen, connection, nursery.cancel_scope)
+            async with self._limit:
+                try:
+                    status = await self._run(connection, request, running)
+                    await connection.send(frames.encode_number(frames.ENDED, status))
+                except HotenvError as error:
+                    await _fail(connection, error)
+            nursery.cancel_scope.cancel()
+
+    async def _run(self, connection: Connection, request: Request, running: Running) -> int:
+        """Run ``request``; its wait status. Raises the HotenvError because of which it is not."""
+        settings = self._settings
+        folder = open_folder(request.folder, request.identity, settings.directory)
+        request = evolve(request, folder=real_path(folder))  # what a human and the log are shown
+        try:
+            record = Record(settings, request, connection.pid, self._logging)
+            try:
+                program = await self._approver.approve(connection, request, record)
+                variables = dict(await fetch(request.argv, directory=settings.directory))
+                record.hide(variables)
+                job = make_job(settings, self._agent, request, program, variables)
+            except HotenvError:
+                await record.refused()
+                raise
+            async with record.running():
+                attended = await Attended.start(job, request, folder)
+                try:
+                    return record.ended(await running.follow(attended, connection))
+                finally:
+                    await attended.aclose()  # noqa: ASYNC102 - it is shielded, and bounded
+        finally:
+            os.close(folder)
+
+
+async def _fail(connection: Connection, error: HotenvError) -> None:
+    await connection.send(frames.encode(frames.FAILED, encode_error(error)))

@@ -1,0 +1,93 @@
+"""The process of a desk: a nursery with its two listeners, and what ends it.
+
+It ends with the agent that it was started for: its standard input is at its end then. Cancelling
+the nursery ends every command, and then the directory of the sockets is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from functools import partial
+
+import trio
+
+from hotenv.coredump import forbid_core_dumps
+from hotenv.desk.answering import serve_human
+from hotenv.desk.desk import Desk
+from hotenv.desk.place import Place
+from hotenv.desk.settings import Settings, decode
+from hotenv.errors import HotenvError, SystemFailureError
+from hotenv.handover.standin import encode_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Awaitable, Callable
+
+READY = b"ready\n"
+SIZE = 4
+"""Bytes of the size of the settings, which come first."""
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until the agent has ended, or SIGTERM comes."""
+    place = Place(settings.place)
+    desk = Desk(settings)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+        requests, answers = place.listen()
+        place.tell(settings.directory, os.getppid())
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(_accept, requests, desk.serve)
+                await nursery.start(_accept, answers, partial(serve_human, desk))
+                nursery.start_soon(_cancel_at_end, nursery.cancel_scope)
+                os.write(1, READY)
+                async for _ in signals:
+                    nursery.cancel_scope.cancel()
+        finally:
+            place.remove()
+
+
+async def _accept(
+    listener: socket.socket,
+    handle: Callable[[trio.SocketStream], Awaitable[object]],
+    *,
+    task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    one = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
+    await trio.serve_listeners(handle, [one], task_status=task_status)
+
+
+async def _cancel_at_end(scope: trio.CancelScope) -> None:
+    """Cancel ``scope`` when standard input is at its end."""
+    stream = trio.lowlevel.FdStream(os.dup(0))
+    async with stream:
+        while await stream.receive_some(1):
+            pass
+    scope.cancel()
+
+
+def main() -> None:
+    """Serve as standard input says. What goes wrong before READY is told on standard output."""
+    forbid_core_dumps()
+    try:
+        settings = decode(_read(int.from_bytes(_read(SIZE), sys.byteorder)))
+        trio.run(serve, settings)
+    except* HotenvError as group:
+        error = group.exceptions[0]
+        os.write(1, encode_error(error))
+
+
+def _read(size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        if not (piece := os.read(0, size - len(data))):
+            raise SystemFailureError("the desk got no settings")
+        data += piece
+    return data
+
+
+if __name__ == "__main__":
+    main()
