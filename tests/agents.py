@@ -39,9 +39,13 @@ def project(directory: Path, rules: str = RULES, rest: str = "") -> Iterator[Pat
         yield directory
 
 
+_UNMEASURED = "unset COVERAGE_PROCESS_CONFIG COVERAGE_PROCESS_START\n"
+"""What is measured writes a file, which is blocked inside."""
+
+
 def agent_command(*options: str, script: str) -> list[str]:
     """The words that start ``script`` as an agent."""
-    return [*HOTENV, "agent", *options, "--", "sh", "-c", script]
+    return [*HOTENV, "agent", *options, "--", "sh", "-c", _UNMEASURED + script]
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -53,6 +53,7 @@ def dispositions() -> Iterator[None]:
         signal.signal(each, signal.SIG_IGN)
 
 
+_GUARDED = ("test_guard", "test_agent", "test_desk", "test_mcp")
 _MEASURED = """[run]
 source_pkgs = hotenv
 branch = true
@@ -71,7 +72,8 @@ def measured(
 
     That would be a file written under a guard, and so blocked, and reported.
     """
-    if "COVERAGE_PROCESS_CONFIG" in os.environ and request.path.stem.startswith("test_guard"):
+    is_guarded = request.path.stem.startswith(_GUARDED)
+    if "COVERAGE_PROCESS_CONFIG" in os.environ and is_guarded:
         settings = tmp_path_factory.getbasetemp() / "coverage.ini"
         settings.write_text(_MEASURED)
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG")

@@ -187,7 +187,7 @@ def test_a_key_that_stops(shop: Path) -> None:
     script = "hotenv run -- sh -c 'echo on; read x; echo got $x'"
     terminal = Terminal([*HOTENV, "agent", "--", "bash", "--norc", "-i"], shop)
     terminal.type(f"{script}\n".encode())
-    terminal.expect(b"\ron\r\n")
+    terminal.expect(b"on\r\n")
     terminal.type(b"\x1a")
     terminal.expect(b"Stopped")
     terminal.type(b"fg\n")

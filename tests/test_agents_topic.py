@@ -16,6 +16,7 @@ from readme import TOPICS, block, play
 
 
 @needs_guards
+@pytest.mark.usefixtures("unmeasured")  # what is blocked inside would be reported
 def test_examples(shop: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They show what a terminal would show: what is hidden, and what gets out all the same."""
     shown = block("agent")
