@@ -163,11 +163,12 @@ def test_status(shop: Path) -> None:
     ]
 
 
-def test_folders(shop: Path) -> None:
+def test_folders(shop: Path, state: Path) -> None:
     """A command runs where the requester is, if that is in the project."""
     done = agent(shop, "cd src; hotenv run -- sh -c pwd; cd /; hotenv run -- sh -c pwd")
     assert done.stdout == os.fsencode(shop / "src") + b"\n"
     assert b"run in %s only" % os.fsencode(shop) in done.stderr
+    assert [line.get("failed") for line in log_of(state)[-3:]] == [None, None, "refused"]
 
 
 def test_a_link_to_a_folder(shop: Path, tmp_path: Path) -> None:
@@ -296,7 +297,7 @@ def test_nothing_is_left(shop: Path, runtime: Path) -> None:
     wait_until(lambda: not desks(runtime), "the directory of the desk to vanish")
 
 
-def test_a_withdrawn_question(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_withdrawn_question(shop: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that may have been meant for it does not answer the one in its place."""
     monkeypatch.setenv("PATH", environment()["PATH"])
     script = (
@@ -317,5 +318,6 @@ def test_a_withdrawn_question(shop: Path, monkeypatch: pytest.MonkeyPatch) -> No
     desk.expect(b"denied")
     user.expect(b"second 2")
     assert b"first 143" in user.screen
+    assert [line["failed"] for line in log_of(state)[-3::2]] == ["cancelled", "refused"]
     assert user.wait() == 0
     assert desk.wait() == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import RULES, agent, environment, project, running, write_project
+from agents import RULES, agent, agent_command, environment, project, running, write_project
 from guarded import needs_guards
 from processes import HOTENV, Terminal, hotenv, said, wait_until
 
@@ -38,7 +39,7 @@ class Agent(Terminal):
     """An agent in a terminal."""
 
     def __init__(self, directory: Path, script: str) -> None:
-        super().__init__([*HOTENV, "agent", "--", "sh", "-c", script], directory)
+        super().__init__(agent_command(script=script), directory)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,10 @@ def test_keys(shop: Path, key: bytes, code: int) -> None:
         terminal.expect(b"q: quit ")
         assert b"\a" in terminal.screen
         assert b"1: id -u\r\n" in terminal.screen
-        assert f"in {shop}, asked by".encode() in terminal.screen
+        asks = re.search(rb"in (.+), asked by process ([0-9]+)\r\n", terminal.screen)
+        assert asks
+        assert asks[1] == os.fsencode(shop)
+        assert b"run\0--\0id\0-u" in Path(f"/proc/{int(asks[2])}/cmdline").read_bytes()
         terminal.type(key)
         out, _ = process.communicate()
         assert process.returncode == code
@@ -119,6 +123,14 @@ def test_what_is_typed_ahead(shop: Path) -> None:
         process.communicate()
         assert process.returncode == 2
         assert terminal.wait() == 4
+
+
+def test_too_long_to_be_read(shop: Path) -> None:
+    """A human who cannot see all of a command is not asked about it."""
+    terminal = Agent(shop, "hotenv run -- id $(head -c 4096 /dev/zero | tr '\\0' x); echo $?")
+    assert terminal.wait() == 0
+    assert b"limit 4096 characters" in terminal.screen
+    assert terminal.screen.endswith(b"\r\n2\r\n")
 
 
 def test_quit(shop: Path) -> None:

@@ -35,7 +35,7 @@ async def desk(play: Play, directory: Path) -> AsyncIterator[Visitor]:
     async def serve(stream: trio.SocketStream) -> None:
         async with stream:
             try:
-                await play(Connection(stream, 1))
+                await play(Connection(stream))
             except trio.BrokenResourceError:
                 pass
 

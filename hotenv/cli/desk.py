@@ -88,11 +88,11 @@ def run(args: argparse.Namespace) -> None:
 
 def _list(place: Place) -> None:
     from hotenv.desk.human import Watch
-    from hotenv.desk.interview import words_of
+    from hotenv.desk.questions import shown
 
     watch = Watch(place)
     select.select([watch.fileno()], [], [])
     watch.read()
     watch.close()
-    rows = [[str(each["number"]), words_of(each), each["folder"]] for each in watch.questions]
+    rows = [[str(each["number"]), shown(each["argv"]), each["folder"]] for each in watch.questions]
     write_table(rows, ("ID", "COMMAND", "DIRECTORY"))

@@ -1,7 +1,8 @@
 """Whether a request is run: the policy says so, or a human does.
 
 The rules of the game: an approval is for words, a folder and a program, as they are. The program is
-looked at again when a human has answered.
+looked at again when a human has answered. It is executed by its path, with which a script finds
+what is beside it: on the way there is nothing that the agent can change.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import trio
 from hotenv.desk import frames
 from hotenv.desk.job import words_of, writable_by
 from hotenv.desk.programs import Program, find
-from hotenv.desk.questions import NO, Question, Questions, Subject
+from hotenv.desk.questions import LONGEST, NO, Question, Questions, Subject, shown
 from hotenv.errors import UsageError
 from hotenv.project.agentrules import ALLOW, DENY
 
@@ -49,6 +50,11 @@ class Approver:
         program = await self._find(request)
         if verdict.decision == ALLOW:
             return program
+        if len(shown(request.argv)) > LONGEST:
+            raise UsageError(
+                f"the user cannot be asked about a command this long (limit {LONGEST} characters): "
+                "shorten it"
+            )
         said = await self._ask(connection, request, program)
         record.answered(said)
         if said == _NOBODY:

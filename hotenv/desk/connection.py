@@ -9,6 +9,7 @@ import trio
 from hotenv.desk import frames
 from hotenv.desk.request import Request, decode
 from hotenv.errors import ArtifactError
+from hotenv.exchange.peer import receive_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +20,13 @@ _PATIENCE = 10.0  # seconds for a request
 
 
 class Connection:
-    """``stream``: to a command that wants to be run. ``pid``: of its process."""
+    """``stream``: to a command that wants to be run.
 
-    def __init__(self, stream: trio.SocketStream, pid: int) -> None:
-        self.pid: int = pid
+    ``pid``: of the process that has sent the request; 0 if it is not known.
+    """
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.pid: int = 0
         self._stream = stream
         self._sending = trio.Lock()
         self._reader = frames.FrameReader()
@@ -36,7 +40,7 @@ class Connection:
         Error handling: raises ArtifactError if it is malformed.
         """
         async with AsyncExitStack() as stack:
-            with trio.move_on_after(_PATIENCE), suppress(trio.BrokenResourceError):
+            with trio.move_on_after(_PATIENCE):
                 size = 0
                 while not self._pending and (data := await self._receive()):
                     if size < _PIECE <= size + len(data):
@@ -53,7 +57,10 @@ class Connection:
 
     async def _receive(self) -> bytes:
         """A piece, of which the frames are pending then. Those after the first are small."""
-        data = bytes(await self._stream.receive_some(_PIECE))
+        try:
+            data, self.pid = await receive_from(self._stream.socket, _PIECE)
+        except OSError:  # it has ended
+            return b""
         for frame in self._reader.feed(data):
             self._pending.append(frame)
             self._reader.longest = frames.PIECE

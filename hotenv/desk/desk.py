@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 
 import trio
 from attrs import evolve
 
 from hotenv.desk import frames
 from hotenv.desk.approval import Approver
-from hotenv.desk.attended import Attended
+from hotenv.desk.attended import Attended, Job
 from hotenv.desk.connection import Connection
 from hotenv.desk.job import make_job, writable_by
 from hotenv.desk.programs import open_folder
@@ -24,7 +25,6 @@ from hotenv.desk.record import Record
 from hotenv.desk.running import Running
 from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
 from hotenv.exchange.client import fetch
-from hotenv.exchange.peer import identify
 from hotenv.guards.paths import real_path
 from hotenv.handover.selection import select
 from hotenv.handover.standin import encode_error
@@ -80,8 +80,7 @@ class Desk:
     async def serve(self, stream: trio.SocketStream) -> None:
         """Serve one connection of a command inside."""
         async with stream:
-            peer = identify(stream.socket)
-            connection = Connection(stream, peer[0] if peer else 0)
+            connection = Connection(stream)
             try:
                 request = await connection.request(self._large)
                 if isinstance(request, bytes):
@@ -119,27 +118,33 @@ class Desk:
 
     async def _run(self, connection: Connection, request: Request, running: Running) -> int:
         """Run ``request``; its wait status. Raises the HotenvError because of which it is not."""
-        settings = self._settings
-        folder = open_folder(request.folder, request.identity, settings.directory)
-        request = evolve(request, folder=real_path(folder))  # what a human and the log are shown
-        try:
-            record = Record(settings, request, connection.pid, self._logging)
-            try:
-                program = await self._approver.approve(connection, request, record)
-                variables = dict(await fetch(request.argv, directory=settings.directory))
-                record.hide(variables)
-                job = make_job(settings, self._agent, request, program, variables)
-            except HotenvError:
-                await record.refused()
-                raise
+        record = Record(self._settings, request, connection.pid, self._logging)
+        with ExitStack() as stack:
+            async with record.deciding():
+                job, folder = await self._decide(connection, request, record, stack)
             async with record.running():
                 attended = await Attended.start(job, request, folder)
                 try:
                     return record.ended(await running.follow(attended, connection))
                 finally:
                     await attended.aclose()  # noqa: ASYNC102 - it is shielded, and bounded
-        finally:
-            os.close(folder)
+
+    async def _decide(
+        self, connection: Connection, request: Request, record: Record, stack: ExitStack
+    ) -> tuple[Job, int]:
+        """What is run, and a descriptor of its folder, which ``stack`` closes.
+
+        Error handling: raises the HotenvError because of which nothing is.
+        """
+        settings = self._settings
+        folder = open_folder(request.folder, request.identity, settings.directory)
+        stack.callback(os.close, folder)
+        request = evolve(request, folder=real_path(folder))  # what a human and the log are shown
+        record.found(request.folder)
+        program = await self._approver.approve(connection, request, record)
+        variables = dict(await fetch(request.argv, directory=settings.directory))
+        record.hide(variables)
+        return make_job(settings, self._agent, request, program, variables), folder
 
 
 async def _fail(connection: Connection, error: HotenvError) -> None:

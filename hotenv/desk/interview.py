@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import select
-import shlex
 import termios
 import tty
 
 from hotenv.desk.human import Watch, answer, reload
-from hotenv.desk.questions import NO, ONCE, SESSION
+from hotenv.desk.questions import NO, ONCE, SESSION, shown
 from hotenv.errors import UsageError
 from hotenv.printable import printable
 from hotenv.stdio import say, write_output
@@ -115,15 +114,10 @@ def _reload(place: Place) -> None:
         say("the desk now uses the project's file as it is")
 
 
-def words_of(question: dict[str, Any]) -> str:
-    """Its command, as it can be shown."""
-    return printable(shlex.join(question["argv"]))
-
-
 def _text(question: dict[str, Any]) -> str:
     guard = ", ".join(map(printable, question["guard"]))
     return (
-        f"\n{question['number']}: {words_of(question)}\n"
+        f"\n{question['number']}: {shown(question['argv'])}\n"
         f"   in {printable(question['folder'])}, asked by process {question['pid']}\n"
         f"   runs {printable(question['program'])} ({guard})\n"
         "   y: allow once, s: allow until the agent ends, n: deny, r: reload, q: quit "

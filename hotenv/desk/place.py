@@ -11,6 +11,7 @@ import socket
 from contextlib import suppress
 
 from hotenv.errors import NoSessionError, SystemFailureError, attempt
+from hotenv.exchange.peer import tell_senders
 from hotenv.session.runtime import PRIVATE_DIRECTORY, find_runtime_bases, make_runtime_base
 from hotenv.session.socketfile import BACKLOG
 
@@ -46,14 +47,14 @@ class Place:
         with attempt(f"write {path}"), open(path, "x") as file:
             json.dump({"directory": directory, "agent": agent}, file)
 
-    def about(self) -> tuple[str, int]:
-        """What :meth:`tell` has told; empty and 0 if nothing."""
+    def about(self) -> tuple[str, int] | None:
+        """What :meth:`tell` has told; None if nothing."""
         try:
             with open(os.path.join(self.path, _ABOUT)) as file:
                 about = json.loads(file.read(_LONGEST))
             return str(about["directory"]), int(about["agent"])
         except (OSError, ValueError, KeyError, TypeError):
-            return "", 0
+            return None
 
     def is_alive(self) -> bool:
         """Whether somebody listens."""
@@ -89,7 +90,8 @@ def find_place(directory: str, agent: int | None = None) -> Place:
 
     Error handling: raises NoSessionError if there is none, or more than one.
     """
-    alive = {each.about(): each for each in places() if each.is_alive()}
+    told = [(each.about(), each) for each in places() if each.is_alive()]
+    alive = {about: each for about, each in told if about is not None}
     inside = os.path.join(os.path.realpath(directory), "")
     near = [each for each in alive if inside.startswith(os.path.join(each[0], ""))]
     found = near or [*alive]
@@ -138,6 +140,7 @@ def _listening(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         os.fchmod(listener.fileno(), _PRIVATE_FILE)
+        tell_senders(listener)
         listener.bind(path)
         listener.listen(BACKLOG)
         listener.setblocking(False)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+
 import trio
 from attrs import field, frozen
+
+from hotenv.printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +16,15 @@ if TYPE_CHECKING:
 ONCE, SESSION, NO = "once", "session", "no"
 ANSWERS = (ONCE, SESSION, NO)
 """What a human can say: allow this, allow the same from now on, or not."""
+
+
+LONGEST = 4096
+"""Characters of a command that is asked about: a human has to read them all."""
+
+
+def shown(argv: Sequence[str]) -> str:
+    """The command with the words ``argv``, as a human is shown it."""
+    return printable(shlex.join(argv))
 
 
 @frozen

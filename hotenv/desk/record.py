@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import trio
+from attrs import evolve
 
 from hotenv.audit.commands import CommandAudit, CommandLog
+from hotenv.errors import HotenvError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ class Record:
         self._fields: dict[str, object] = {"requester": pid}
         self._variables: Mapping[str, str] = {}
 
+    def found(self, folder: str) -> None:
+        """Where it would run is ``folder``."""
+        self._request = evolve(self._request, folder=folder)
+
     def hide(self, variables: Mapping[str, str]) -> None:
         """Take the values of ``variables`` out of it."""
         self._variables = variables
@@ -41,11 +47,26 @@ class Record:
         """What a human said; empty for nothing."""
         self._fields["answer"] = said or None
 
-    async def refused(self) -> None:
-        """It is not run: nobody allows it, or it cannot be."""
-        async with self._turn:
-            audit = await trio.to_thread.run_sync(self._begin)
-            await trio.to_thread.run_sync(lambda: audit.end(failed="refused", **self._fields))
+    @asynccontextmanager
+    async def deciding(self) -> AsyncIterator[None]:
+        """Whether it is run is decided in the block.
+
+        If that raises, it is not: nobody allows it, it cannot be, or whoever asked has gone.
+        """
+        try:
+            yield
+        except HotenvError:
+            await self._not_run("refused")
+            raise
+        except BaseException:
+            await self._not_run("cancelled")
+            raise
+
+    async def _not_run(self, why: str) -> None:
+        with trio.CancelScope(shield=True):
+            async with self._turn:
+                audit = await trio.to_thread.run_sync(self._begin)
+                await trio.to_thread.run_sync(lambda: audit.end(failed=why, **self._fields))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    import trio
+
     from hotenv.session.marker import Marker
 
     class HasPeer(Protocol):
@@ -81,6 +83,26 @@ def identify(connection: HasPeer) -> tuple[int, int] | None:
     else:
         return None
     return pid, uid
+
+
+def tell_senders(listener: socket.socket) -> None:
+    """Have the kernel say, with what is received on connections to ``listener``, who sent it.
+
+    That is not always the peer: a guard may have connected for it.
+    """
+    if sys.platform == "linux":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+
+
+async def receive_from(connection: trio.socket.SocketType, size: int) -> tuple[bytes, int]:
+    """Up to ``size`` bytes, and the process ID of the sender, which is 0 if it is not known."""
+    if sys.platform != "linux":
+        return await connection.recv(size), 0
+    data, ancillary, *_ = await connection.recvmsg(size, socket.CMSG_SPACE(_UCRED_SIZE))
+    for level, kind, structure in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+            return data, _integer(structure, 0)
+    return data, 0
 
 
 def _integer(structure: bytes, index: int) -> int:
