@@ -182,21 +182,66 @@ def test_a_key_that_interrupts(shop: Path) -> None:
     assert terminal.wait() == 0
 
 
-def test_a_key_that_stops(shop: Path) -> None:
-    """The requester stops with the command, and continues it."""
-    script = "hotenv run -- sh -c 'echo on; read x; echo got $x'"
-    terminal = Terminal([*HOTENV, "agent", "--", "bash", "--norc", "-i"], shop)
-    terminal.type(f"{script}\n".encode())
+def test_a_key_that_interrupts_a_script(shop: Path) -> None:
+    """It ends with the command, and does not go on to the next one."""
+    script = "hotenv run -- sh -c 'echo on; exec sleep 3600'; echo went on"
+    terminal = Terminal(agent_command(script=script), shop)
     terminal.expect(b"on\r\n")
-    terminal.type(b"\x1a")
-    terminal.expect(b"Stopped")
-    terminal.type(b"fg\n")
-    terminal.type(b"hello\n")
-    terminal.expect(b"got hello\r\n")
-    terminal.screen = b""
-    terminal.expect(b"bash-")  # what is typed before is the command's
+    terminal.type(b"\x03")
+    assert terminal.wait() in (130, -signal.SIGINT)
+    assert b"went on" not in terminal.screen
+
+
+def test_an_interrupt_that_is_no_key(shop: Path) -> None:
+    """A command that ends like that by itself ends no script."""
+    terminal = Terminal(
+        agent_command(script="hotenv run -- sh -c 'kill -2 $$'; echo went on"), shop
+    )
+    assert terminal.wait() == 0
+    assert b"went on" in terminal.screen
+
+
+@pytest.fixture
+def bash(shop: Path) -> Iterator[Terminal]:
+    """A shell with jobs as an agent. What is typed ahead is a command's, if one reads."""
+    terminal = Terminal([*HOTENV, "agent", "--", "bash", "--norc", "-i"], shop)
+    terminal.expect(b"bash-")
+    yield terminal
     terminal.type(b"exit\n")
     assert terminal.wait() == 0
+
+
+READING = "hotenv run -- sh -c 'echo on; read x; echo got $x'"
+
+
+def test_a_key_that_stops(bash: Terminal) -> None:
+    """The requester stops with the command, and continues it; so does a script that waits."""
+    bash.type(f'sh -c "{READING.replace("$", chr(92) + "$")}; echo end"\n'.encode())
+    bash.expect(b"on\r\n")
+    bash.type(b"\x1a")
+    bash.expect(b"Stopped")
+    bash.type(b"fg\n")
+    bash.type(b"hello\n")
+    bash.expect(b"got hello\r\nend\r\n")
+    bash.screen = b""
+    bash.expect(b"bash-")
+
+
+def test_in_the_background(bash: Terminal) -> None:
+    """A command that reads nothing runs to its end; keys are for one that is brought to the front.
+
+    No signal tells the requester of that.
+    """
+    bash.type(b"hotenv run -- sh -c 'sleep 0; echo ended by itself' & wait; echo waited\n")
+    bash.expect(b"\nended by itself\r")
+    bash.expect(b"\nwaited\r\n")
+    bash.type(f"{READING} &\n".encode())
+    bash.expect(b" on\r")
+    bash.type(b"fg\n")
+    bash.type(b"hello\n")
+    bash.expect(b"got hello\r\n")
+    bash.screen = b""
+    bash.expect(b"bash-")
 
 
 def test_the_terminal_is_as_it_was(shop: Path) -> None:

@@ -31,6 +31,7 @@ VARIABLE = "HOTENV_DESK"
 _STDIN, _STDOUT, _STDERR = range(3)
 _STREAMS = {frames.STDOUT: _STDOUT, frames.STDERR: _STDERR}
 _SIZE = struct.Struct("!ii")
+_NEXT_LOOK = 200  # milliseconds
 
 
 def run_at_desk(path: str, argv: Sequence[str]) -> int:
@@ -115,18 +116,23 @@ class _Visit:
         poll.register(self._connection.fileno(), select.POLLIN)
         poll.register(self._screen.wakeup, select.POLLIN)
         while self._status is None:
-            if self._has_started and self._has_input and self._window:
+            is_awaited = self._has_started and self._screen.is_awaited
+            if is_awaited:
+                self._screen.take()
+            if self._has_started and self._has_input and self._window and not is_awaited:
                 poll.register(_STDIN, select.POLLIN)
             else:
                 with suppress(KeyError):
                     poll.unregister(_STDIN)
-            for descriptor, _ in poll.poll():
+            # No signal tells a process that a shell has brought it to the foreground.
+            for descriptor, _ in poll.poll(_NEXT_LOOK if is_awaited else None):
                 if descriptor == self._screen.wakeup:
                     self._pass_on_signals()
                 elif descriptor == _STDIN:
                     self._read_input()
                 else:
                     self._receive()
+        self._screen.tell_group(self._status)
         return self._status
 
     def _receive(self) -> None:
@@ -178,7 +184,7 @@ class _Visit:
 
     def _read_input(self) -> None:
         try:
-            data = os.read(_STDIN, min(self._window, frames.PIECE))
+            data = self._screen.read_keys(min(self._window, frames.PIECE))
         except BlockingIOError:
             return
         except OSError:

@@ -18,6 +18,9 @@ _CAUGHT = (
     *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1),
     *(signal.SIGUSR2, signal.SIGTSTP, signal.SIGWINCH),
 )
+_STDIN = 0
+_KEYS: dict[int, int] = {signal.SIGINT: termios.VINTR, signal.SIGQUIT: termios.VQUIT}
+_CHARACTERS = 6  # in what tcgetattr returns
 
 
 class Screen:
@@ -31,6 +34,7 @@ class Screen:
         if not {1, 2} & {*self.streams}:  # a pipeline that is typed into: its end is a terminal
             self.streams = ()
         self._modes: list[Any] | None = None
+        self._typed = b""
         wakeup, self._end = os.pipe()
         self.wakeup: int = wakeup
         for each in (self.wakeup, self._end):
@@ -66,30 +70,66 @@ class Screen:
         return 0, 0
 
     def stop(self, signum: int) -> None:
-        """Stop as the command has, until this is continued."""
-        was_taken = self._modes is not None
+        """Stop as the command has, until this is continued.
+
+        A key has reached the command alone: it stops the whole process group, with the shell script
+        that may wait in it.
+        """
+        is_key = self._modes is not None and signum != signal.SIGSTOP
         self._restore()
         if signum != signal.SIGSTOP:
             signal.signal(signum, signal.SIG_DFL)
-        os.kill(os.getpid(), signum)
+        os.kill(0 if is_key else os.getpid(), signum)
         if signum != signal.SIGSTOP:
             signal.signal(signum, lambda *_: None)
-        if was_taken:
-            self.take()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether keys are for the command, and this process has not taken the terminal."""
+        return _STDIN in self.streams and self._modes is None
 
     def take(self) -> None:
-        """Let keys pass through as they are, until the end of the block."""
-        if 0 not in self.streams:
+        """Let keys pass through as they are, until the end of the block.
+
+        In the background they are for others, and only trying to would stop this process.
+        """
+        if _STDIN not in self.streams or not _is_foreground():
             return
         with suppress(termios.error):
-            self._modes = termios.tcgetattr(0)
-            termios.tcsetattr(0, termios.TCSADRAIN, raw(self._modes))
+            self._modes = termios.tcgetattr(_STDIN)
+            termios.tcsetattr(_STDIN, termios.TCSADRAIN, raw(self._modes))
+
+    def read_keys(self, size: int) -> bytes:
+        """Up to ``size`` bytes of standard input, as :func:`os.read` has them."""
+        data = os.read(_STDIN, size)
+        self._typed = data
+        return data
+
+    def tell_group(self, status: int) -> None:
+        """Send the process group what a key has sent the command, if that has ended it.
+
+        ``status``: the wait status of that. A shell script that waits in the group ends with the
+        command then, as it would if the command ran here.
+        """
+        signum = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if self._modes is None or signum not in _KEYS:
+            return
+        if self._modes[_CHARACTERS][_KEYS[signum]] in self._typed:
+            signal.signal(signum, signal.SIG_IGN)
+            os.kill(0, signum)
 
     def _restore(self) -> None:
         if self._modes is not None:
             with suppress(termios.error):
                 termios.tcsetattr(0, termios.TCSADRAIN, self._modes)
             self._modes = None
+
+
+def _is_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(_STDIN) == os.getpgrp()
+    except OSError:  # it is not the one that controls this process
+        return True
 
 
 def _is_terminal(stream: int) -> bool:
