@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -12,7 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STDERR = 2
+_STDOUT, _STDERR = 1, 2
+_NAMES = {_STDOUT: "standard output", _STDERR: "standard error"}
+_GONE = {errno.EPIPE, errno.ECONNRESET, errno.EIO}  # the last one is a terminal's
 
 
 def reserve_standard_streams() -> None:
@@ -74,7 +77,17 @@ def write_output(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise SystemFailureError(f"cannot write to standard output: {because(error)}") from error
+        raise unwritable(error, _STDOUT) from error
+
+
+def is_gone(error: OSError) -> bool:
+    """Whether ``error``, of a write, says that the reader has gone, and nothing worse."""
+    return error.errno in _GONE
+
+
+def unwritable(error: OSError, stream: int) -> SystemFailureError:
+    """The error for ``stream``, standard output or standard error, that takes no more."""
+    return SystemFailureError(f"cannot write to {_NAMES[stream]}: {because(error)}")
 
 
 def _wait_writable(descriptor: int) -> None:

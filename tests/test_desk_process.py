@@ -84,6 +84,13 @@ def test_output_that_nobody_reads(shop: Path) -> None:
     assert (done.stdout, done.stderr) == (b"y\n", b"141\n")
 
 
+def test_output_that_cannot_be_written(shop: Path) -> None:
+    """It is lost, which no status of the command would tell."""
+    done = agent(shop, "hotenv run -- sh -c 'echo a' >/dev/full; echo $?")
+    assert done.stdout == b"8\n"
+    assert b"hotenv: cannot write to standard output: no space left on device\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -143,6 +143,20 @@ def test_a_prompt(session: Path) -> None:
         assert process.wait(LIMIT) == 0
 
 
+@pytest.mark.parametrize("stream", [1, 2])
+@only_linux
+def test_a_disk_that_is_full(session: Path, stream: int) -> None:
+    """What could not be written is lost, which no status of the command would tell."""
+    with open("/dev/full", "wb") as full:
+        options = {"capture_output": False, "stdout": -1, "stderr": -1}
+        options["stdout" if stream == 1 else "stderr"] = full
+        result = redacted("sh", "-c", f"echo a >&{stream}", cwd=session, **options)
+    assert result.returncode == 8
+    if stream == 1:
+        line = b"hotenv: cannot write to standard output: no space left on device\n"
+        assert result.stderr == line
+
+
 def test_a_reader_that_goes_away(session: Path) -> None:
     """The command gets SIGPIPE, be it in the midst of writing or silent before."""
     words = " ".join(HOTENV)

@@ -18,12 +18,14 @@ from hotenv.desk.screen import Screen
 from hotenv.errors import ArtifactError, UnreachableError, because
 from hotenv.handover.standin import decode_error
 from hotenv.lightweight import signal, socket
-from hotenv.stdio import say
+from hotenv.stdio import is_gone, say, unwritable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    from hotenv.errors import SystemFailureError
 
 VARIABLE = "HOTENV_DESK"
 """Names the socket of the desk, for what runs inside."""
@@ -37,8 +39,8 @@ _NEXT_LOOK = 200  # milliseconds
 def run_at_desk(path: str, argv: Sequence[str]) -> int:
     """Have the desk whose socket is at ``path`` run ``argv``; its wait status.
 
-    Error handling: raises UnreachableError if the desk has ended, and the HotenvError because of
-    which the command was not run.
+    Error handling: raises UnreachableError if the desk has ended, the HotenvError because of which
+    the command was not run, and SystemFailureError if its output could not be written.
     """
     connection = _connect(path)
     try:
@@ -94,6 +96,7 @@ class _Visit:
         self._has_started = False
         self._has_input = _is_open(_STDIN)
         self._status: int | None = None
+        self._failure: SystemFailureError | None = None
 
     def ask(self, argv: Sequence[str]) -> None:
         """Send the request."""
@@ -132,6 +135,8 @@ class _Visit:
                     self._read_input()
                 else:
                     self._receive()
+        if self._failure:
+            raise self._failure
         self._screen.tell_group(self._status)
         return self._status
 
@@ -179,7 +184,9 @@ class _Visit:
                     rest = rest[os.write(stream, rest) :]
                 except BlockingIOError:
                     select.select([], [stream], [])
-        except OSError:  # nobody reads it any more
+        except OSError as error:
+            if not is_gone(error):
+                self._failure = unwritable(error, stream)
             self._send(frames.encode_number(frames.LOST, stream))
 
     def _read_input(self) -> None:

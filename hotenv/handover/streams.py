@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from hotenv.errors import SystemFailureError
+
     class Server(Protocol):
         """What serves descriptors: the keeper. See there."""
 
@@ -48,6 +50,11 @@ class Streams:
     def settled(self) -> bool:
         """In the keeper, when the command has ended: whether all that it wrote has come out."""
         return True
+
+    @property
+    def failure(self) -> SystemFailureError | None:
+        """In the keeper: what kept some of what the command wrote from coming out."""
+        return None
 
     def hand_on(self, command: int) -> bool:
         """Let ``command`` be the terminal's foreground, if hotenv is; whether that was needed.

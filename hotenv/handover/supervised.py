@@ -143,6 +143,8 @@ class Supervised:
                 keeper.report(FAILED + error)
             else:
                 status = self._finish(status)
+                if failure := self._streams.failure:
+                    raise failure
                 outlive_parent()
                 keeper.report_end(status)
                 keeper.live_on()

@@ -9,6 +9,7 @@ import stat
 from hotenv.descriptors import reopen_nonblocking
 from hotenv.redaction.filter import PIECE
 from hotenv.redaction.redactor import PATIENCE
+from hotenv.stdio import is_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Pump:
         self._most = select.PIPE_BUF if blocks else PIECE  # bytes that are written at once
         self._pending = b""
         self._ended = self._closed = False
+        self.failure: OSError | None = None
+        """What keeps the sink from taking more, if not that its reader has gone."""
         self._go_on()
 
     @property
@@ -89,7 +92,8 @@ class Pump:
                 self._pending = self._pending[written:]
         except BlockingIOError:
             pass
-        except OSError:
+        except OSError as error:
+            self.failure = None if is_gone(error) else error
             self._give_up()
             return
         if self._pending:

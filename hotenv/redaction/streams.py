@@ -12,11 +12,13 @@ import stat
 
 from hotenv.handover.streams import Streams
 from hotenv.redaction.pump import Pump
+from hotenv.stdio import unwritable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hotenv.errors import SystemFailureError
     from hotenv.handover.innerterminal import InnerTerminal
     from hotenv.handover.streams import Server
     from hotenv.redaction.redactor import Redactor
@@ -33,7 +35,7 @@ class RedactedStreams(Streams):
         self.own_session: bool = self._terminal is not None
         self._on_terminal = on_terminal
         self._pipes: dict[int, tuple[int, int]] = {}  # for a stream, the two ends
-        self._pumps: list[Pump] = []
+        self._pumps: list[tuple[int, Pump]] = []
 
     def open(self, keeper: Server) -> None:
         """See :class:`Streams`."""
@@ -66,7 +68,8 @@ class RedactedStreams(Streams):
 
     def _pump(self, source: int, stream: int, lose: Callable[[], None] = lambda: None) -> None:
         redactor = self._redactor.another()
-        self._pumps.append(Pump(self._keeper, source, os.dup(stream), redactor, lose))
+        pump = Pump(self._keeper, source, os.dup(stream), redactor, lose)
+        self._pumps.append((stream, pump))
 
     def let_go(self) -> None:
         """See :class:`Streams`."""
@@ -76,7 +79,13 @@ class RedactedStreams(Streams):
     @property
     def settled(self) -> bool:
         """See :class:`Streams`."""
-        return all(pump.settled for pump in self._pumps)
+        return all(pump.settled for _, pump in self._pumps)
+
+    @property
+    def failure(self) -> SystemFailureError | None:
+        """See :class:`Streams`."""
+        failures = ((stream, pump.failure) for stream, pump in self._pumps)
+        return next((unwritable(error, stream) for stream, error in failures if error), None)
 
     def hand_on(self, command: int) -> bool:
         """See :class:`Streams`."""
