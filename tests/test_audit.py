@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,14 @@ def test_long_texts(log: Path) -> None:
     data = log.read_bytes()
     assert max(map(len, data.splitlines())) < LONGEST_LINE
     line = json.loads(data.splitlines()[0])
-    assert line["program"] == long[:4096] + "..."
-    assert line["words"] == [long[:32768], "..."]
-    assert (line["names"][:2], line["names"][-1]) == (["", "é"], "...")
+    digest = sha256(long.encode()).hexdigest()
+    rest = f"... {1_000_000 - 4096} more characters, SHA-256 of all {digest}"
+    assert line["program"] == long[:4096] + rest
+    digest = sha256("\0".join([long] * 3).encode()).hexdigest()
+    rest = f"... {3_000_002 - 32768} more characters, SHA-256 of all {digest}"
+    assert line["words"] == [long[:32768], rest]
+    assert line["names"][:2] == ["", "é"]
+    assert line["names"][-1].startswith("... ")
     assert code(data, log) == INTACT
 
 

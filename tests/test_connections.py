@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from fakes import MemoryListener
-from hotenv.serving.connections import Connections, available_capacity
+from hotenv.exchange.connections import Connections, available_capacity
 
 
 async def test_the_oldest_silent_one_gives_up_its_place() -> None:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from hotenv.desk.questions import NO, ONCE, SESSION, Question, Questions, Subject
+from hotenv.desk.questions import (
+    NO,
+    ONCE,
+    SESSION,
+    WITHDRAWN,
+    Question,
+    Questions,
+    Subject,
+    shown,
+)
 
 
-def question(questions: Questions, *argv: str, program: str = "1") -> Question:
+def question(
+    questions: Questions, *argv: str, program: str = "1", folder: str = "/shop"
+) -> Question:
     """A new one about ``argv``."""
     return Question(
         number=questions.next_number(),
-        subject=Subject(argv, (1, 2), (program,)),
-        folder="/shop",
+        subject=Subject(argv, folder, (1, 2), (program,)),
         program="/bin/a",
         pid=1,
         guard=[],
@@ -57,6 +68,40 @@ async def test_for_as_long_as_the_desk() -> None:
     assert await questions.ask(again, 10) == SESSION
     assert not questions.is_settled(question(questions, "a", "b"))
     assert not questions.is_settled(question(questions, "a", program="2"))
+    assert not questions.is_settled(question(questions, "a", folder="/other"))
+    questions.withdraw()
+    assert not questions.is_settled(again)
+
+
+async def test_withdrawn() -> None:
+    """A question that is put anew has no answer, whoever comes later."""
+    questions = Questions(can_ask=True)
+    outcomes = []
+    async with trio.open_nursery() as nursery:
+
+        @nursery.start_soon
+        async def _() -> None:
+            outcomes.append(await questions.ask(question(questions, "a"), 10))
+
+        await wait_all_tasks_blocked()
+        questions.withdraw()
+        assert questions.answer(1, SESSION) is not None
+    assert outcomes == [WITHDRAWN]
+    assert not questions.is_settled(question(questions, "a"))
+
+
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["make", "a b"], "make 'a b'"),
+        (["a", " " * 5], r"a ' \x20\x20\x20\x20'"),
+        (["a", "x   y\n"], r"a 'x \x20\x20y\n'"),
+        (["a", "\u2800\u3164"], r"a '\u2800\u3164'"),
+    ],
+)
+def test_shown(argv: list[str], text: str) -> None:
+    """No screen can be drawn with blanks."""
+    assert shown(argv) == text
 
 
 async def test_nobody_answers(autojump_clock: MockClock) -> None:

@@ -103,7 +103,7 @@ def check(results: list[Any], directory: Path) -> None:
     assert all(each["error"] for each in rest[7:13])
     beginnings = (
         "this command is denied by",
-        "the user has to allow this command",
+        "the user must allow this command",
         f"commands for an agent run in {directory} only",
         "cannot use the directory",
         "the command is too long",

@@ -148,8 +148,8 @@ def test_a_prompt(session: Path) -> None:
 def test_a_disk_that_is_full(session: Path, stream: int) -> None:
     """What could not be written is lost, which no status of the command would tell."""
     with open("/dev/full", "wb") as full:
-        options = {"capture_output": False, "stdout": -1, "stderr": -1}
-        options["stdout" if stream == 1 else "stderr"] = full
+        streams = {"stdout": full} if stream == 1 else {"stderr": full}
+        options = {"capture_output": False, "stdout": -1, "stderr": -1, **streams}
         result = redacted("sh", "-c", f"echo a >&{stream}", cwd=session, **options)
     assert result.returncode == 8
     if stream == 1:

@@ -54,6 +54,10 @@ async def until_end(connection: Connection) -> AsyncIterator[tuple[bytes, bytes]
                 return
 
 
+def _enlarge() -> None:
+    """What is sent with the first frame makes it no large request, and keeps nobody out."""
+
+
 async def nobody() -> None:
     """No human is asked."""
     raise AssertionError
@@ -75,7 +79,7 @@ async def test_a_command(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None
     given: list[tuple[bytes, bytes]] = []
 
     async def play(connection: Connection) -> None:
-        asked.append(await connection.request(trio.CapacityLimiter(1)))
+        asked.append(await connection.request(_enlarge))
         given.extend([each async for each in until_end(connection)])
         for kind, payload in ((frames.STDOUT, b"written"), (frames.STDERR, b"err")):
             await connection.send(frames.encode(kind, payload))
@@ -100,7 +104,7 @@ async def test_much_input_and_output(runtime: Path) -> None:
     size = 3 * frames.INPUT_WINDOW + 1
 
     async def play(connection: Connection) -> None:
-        await connection.request(trio.CapacityLimiter(1))
+        await connection.request(_enlarge)
         pending = taken = 0
         async for _, payload in until_end(connection):
             pending += len(payload)
@@ -134,7 +138,7 @@ async def test_too_long(runtime: Path) -> None:
     events = []
 
     async def play(connection: Connection) -> None:
-        await connection.request(trio.CapacityLimiter(1))
+        await connection.request(_enlarge)
         await connection.send(frames.encode(frames.STDOUT, b"first"))
         async for kind, _ in connection.frames():
             events.append(kind)
@@ -169,7 +173,7 @@ async def test_a_human_takes_time(runtime: Path, then: bytes) -> None:
         asked.set()
 
     async def play(connection: Connection) -> None:
-        await connection.request(trio.CapacityLimiter(1))
+        await connection.request(_enlarge)
         await connection.send(frames.encode_number(frames.ASKED, 1))
         await asked.wait()
         await trio.sleep(2 * timeout)
@@ -189,7 +193,7 @@ async def test_cancelled(runtime: Path) -> None:
     began, ended = trio.Event(), trio.Event()
 
     async def play(connection: Connection) -> None:
-        await connection.request(trio.CapacityLimiter(1))
+        await connection.request(_enlarge)
         began.set()
         async for _ in connection.frames():
             pass
@@ -208,7 +212,7 @@ async def test_refused(runtime: Path) -> None:
     """Why is what the desk says, also while there is still input to send."""
 
     async def play(connection: Connection) -> None:
-        await connection.request(trio.CapacityLimiter(1))
+        await connection.request(_enlarge)
         await connection.send(frames.encode(frames.FAILED, encode_error(UsageError("not this"))))
 
     async with desk(play, runtime) as visitor:
@@ -219,7 +223,7 @@ async def test_refused(runtime: Path) -> None:
 
 async def hang_up(connection: Connection) -> None:
     """A desk that ends."""
-    await connection.request(trio.CapacityLimiter(1))
+    await connection.request(_enlarge)
 
 
 async def test_a_desk_that_ends(runtime: Path) -> None:
@@ -242,7 +246,7 @@ async def test_nonsense(runtime: Path) -> None:
     """A desk that does not keep to the rules is an error."""
 
     async def play(connection: Connection) -> None:
-        await connection.request(trio.CapacityLimiter(1))
+        await connection.request(_enlarge)
         await connection.send(frames.encode(b"?"))
 
     async with desk(play, runtime) as visitor:
@@ -268,7 +272,7 @@ async def test_queries(runtime: Path) -> None:
     ]
 
     async def play(connection: Connection) -> None:
-        assert await connection.request(trio.CapacityLimiter(1)) == frames.VARIABLES
+        assert await connection.request(_enlarge) == frames.VARIABLES
         await connection.send(answers.pop(0))
 
     async with desk(play, runtime) as visitor:

@@ -8,7 +8,8 @@ Rules of the game:
 2. A log may go on in another file. That one begins with a line whose ``what`` is ``continued``.
 3. A line that a crash left incomplete is not part of the chain. The next writer ends it with a
    newline, and the next line is ``torn``: it has the hash of what is there.
-4. A line has less than LONGEST_LINE bytes: texts and lists that are too long are cut off.
+4. A line has less than LONGEST_LINE bytes: texts and lists that are too long are cut off, and end
+   with how much is missing and the SHA-256 of the whole.
 5. The head, how many lines there are and the hash of the last, is kept elsewhere. It is written
    after the line, so it may be one behind, and no more.
 """
@@ -28,7 +29,6 @@ LONGEST_LINE: Final = 1024 * 1024
 
 _LONGEST_TEXT = 4096  # characters, of up to 6 bytes each
 _LONGEST_LIST = 32768  # characters, and one more for each text
-_CUT = "..."
 
 CONTINUED = "continued"
 TORN = "torn"
@@ -102,20 +102,27 @@ def _clean(value: object) -> object:
     """``value`` as it can be in a line. Texts that were not decodable have no form in UTF-8."""
     if isinstance(value, str):
         text = value.encode("utf-8", "backslashreplace").decode()
-        return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + _CUT
+        missing = len(text) - _LONGEST_TEXT
+        return text if missing <= 0 else text[:_LONGEST_TEXT] + _rest(missing, text)
     return [*_beginning(value)] if isinstance(value, (list, tuple)) else value
 
 
 def _beginning(texts: Iterable[str]) -> Iterator[str]:
     """As many of ``texts`` as there may be."""
     room = _LONGEST_LIST
-    for text in texts:
-        clean = text.encode("utf-8", "backslashreplace").decode()
-        yield clean[:room]
-        room -= len(clean) + 1
+    clean = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
+    for text in clean:
+        yield text[:room]
+        room -= len(text) + 1
         if room < 0:
-            yield _CUT
+            whole = "\0".join(clean)
+            yield _rest(len(whole) - _LONGEST_LIST, whole)
             return
+
+
+def _rest(missing: int, whole: str) -> str:
+    """What stands for the last ``missing`` characters of ``whole``."""
+    return f"... {missing} more characters, SHA-256 of all {digest(whole.encode())}"
 
 
 def _canonical(fields: Mapping[str, object]) -> bytes:

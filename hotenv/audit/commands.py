@@ -45,8 +45,10 @@ class CommandLog:
         self._required = required
         self._told = False
 
-    def begin(self, what: str, program: str, words: Sequence[str], folder: str) -> CommandAudit:
-        """Log that a command begins, which is ``words``, in ``folder``.
+    def begin(
+        self, what: str, program: str, words: Sequence[str], folder: str, **more: object
+    ) -> CommandAudit:
+        """Log that a command begins, which is ``words``, in ``folder``, and what else is known.
 
         Error handling: raises SystemFailureError if that is required and fails.
         """
@@ -59,6 +61,7 @@ class CommandLog:
             "pid": os.getpid(),
             "uid": os.getuid(),
             "names": self._names,
+            **more,
         }
         return CommandAudit(self, fields, self.append({**fields, "outcome": BEGUN}))
 

@@ -16,42 +16,38 @@ from hotenv.errors import HotenvError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from hotenv.desk.desk import Desk
 
 _LONGEST = 4096  # bytes of a line from a human
-_PATIENCE = 10.0  # seconds for it
 
 
-async def serve_human(desk: Desk, stream: trio.SocketStream) -> None:
-    """Serve one connection."""
+async def serve_human(desk: Desk, stream: trio.SocketStream, settle: Callable[[], None]) -> None:
+    """Serve one connection, whose order is known when ``settle`` is called."""
     questions = desk.questions
+    line = await _line(stream)
+    settle()
     try:
-        async with stream:
-            line = await _line(stream)
-            try:
-                order = json.loads(line)
-                command = order["command"]
-            except (ValueError, KeyError, TypeError):
-                return
-            if command == "watch":
-                await _watch(questions, desk.directory, stream)
-            elif command == "answer":
-                await _send(stream, _answer(questions, order))
-            elif command == "reload":
-                await _send(stream, await _reload(desk))
-    except trio.BrokenResourceError:
-        pass  # it has ended
+        order = json.loads(line)
+        command = order["command"]
+    except (ValueError, KeyError, TypeError):
+        return
+    if command == "watch":
+        await _watch(questions, desk.directory, stream)
+    elif command == "answer":
+        await _send(stream, _answer(questions, order))
+    elif command == "reload":
+        await _send(stream, await _reload(desk))
 
 
 async def _line(stream: trio.SocketStream) -> bytes:
     data = b""
-    with trio.move_on_after(_PATIENCE):
-        while b"\n" not in data and len(data) < _LONGEST:
-            if not (piece := await stream.receive_some(_LONGEST)):
-                break
-            data += piece
+    while b"\n" not in data and len(data) < _LONGEST:
+        if not (piece := await stream.receive_some(_LONGEST)):
+            break
+        data += piece
     return data.partition(b"\n")[0]
 
 
@@ -98,7 +94,7 @@ def _shown(question: Question) -> dict[str, object]:
     return {
         "number": question.number,
         "argv": list(question.subject.argv),
-        "folder": question.folder,
+        "folder": question.subject.folder,
         "program": question.program,
         "pid": question.pid,
         "guard": list(question.guard),

@@ -12,7 +12,17 @@ import trio
 from hotenv.desk import frames
 from hotenv.desk.job import words_of, writable_by
 from hotenv.desk.programs import Program, find
-from hotenv.desk.questions import LONGEST, NO, Question, Questions, Subject, shown
+from hotenv.desk.questions import (
+    LONGEST,
+    NO,
+    ONCE,
+    SESSION,
+    WITHDRAWN,
+    Question,
+    Questions,
+    Subject,
+    shown,
+)
 from hotenv.errors import UsageError
 from hotenv.project.agentrules import ALLOW, DENY
 
@@ -25,24 +35,36 @@ if TYPE_CHECKING:
     from hotenv.project.agent import Agent
 
 _NOBODY = "not asked"
+_YES = (ONCE, SESSION)
+_REFUSED = {
+    NO: "the user denied this command",
+    "": "the user did not answer in time: ask them, then try again",
+    _NOBODY: "the user must allow this command, and there is no terminal to ask on: ask them to "
+    "run 'hotenv desk', then try again",
+}
 
 
 class Approver:
     """Approves requests as ``agent`` says, or whoever answers ``questions``."""
 
     def __init__(self, agent: Agent, settings: Settings, questions: Questions) -> None:
-        self._agent = agent
+        self.agent: Agent = agent
+        self.settings: Settings = settings
         self._inherited = settings.inherited
         self._writable = writable_by(agent, settings)
         self._questions = questions
 
-    async def approve(self, connection: Connection, request: Request, record: Record) -> Program:
+    async def approve(
+        self, connection: Connection, request: Request, record: Record
+    ) -> Program | None:
         """The program that is run for ``request``, which ``connection`` has sent.
+
+        It is None if the question was withdrawn: other rules count now.
 
         Error handling: raises UsageError if nobody approves, or the agent could have made the
         program; SystemFailureError if there is none.
         """
-        verdict = self._agent.rules.verdict(request.argv)
+        verdict = self.agent.rules.verdict(request.argv)
         pattern = None if verdict.pattern is None else str(verdict.pattern)
         record.decided(verdict.decision, pattern)
         if verdict.decision == DENY:
@@ -50,22 +72,12 @@ class Approver:
         program = await self._find(request)
         if verdict.decision == ALLOW:
             return program
-        if len(shown(request.argv)) > LONGEST:
-            raise UsageError(
-                f"the user cannot be asked about a command this long (limit {LONGEST} characters): "
-                "shorten it"
-            )
         said = await self._ask(connection, request, program)
+        if said == WITHDRAWN:
+            return None
         record.answered(said)
-        if said == _NOBODY:
-            raise UsageError(
-                "the user has to allow this command, and there is no terminal to ask on: ask the "
-                "user to run 'hotenv desk', then try again"
-            )
-        if not said:
-            raise UsageError("the user has not answered in time: ask the user, then try again")
-        if said == NO:
-            raise UsageError("the user has denied this command")
+        if said not in _YES:
+            raise UsageError(_REFUSED[said])
         if (await self._find(request)).what != program.what:
             raise UsageError(f"{program.path} has changed since the user was asked: try again")
         return program
@@ -74,21 +86,28 @@ class Approver:
         return await trio.to_thread.run_sync(find, request.argv[0], self._inherited, self._writable)
 
     async def _ask(self, connection: Connection, request: Request, program: Program) -> str:
-        """What a human says; empty if nothing."""
+        """What a human says; empty if nothing.
+
+        Error handling: raises UsageError for more than a human can read.
+        """
+        if len(shown(request.argv)) > LONGEST:
+            raise UsageError(
+                f"the user cannot be asked about a command this long (limit {LONGEST} characters): "
+                "shorten it"
+            )
         question = Question(
             number=self._questions.next_number(),
-            subject=Subject(request.argv, request.identity, program.what),
-            folder=request.folder,
+            subject=Subject(request.argv, request.folder, request.identity, program.what),
             program=program.path,
             pid=connection.pid,
-            guard=words_of(self._agent),
+            guard=words_of(self.agent),
             asked=trio.current_time(),
         )
         if not self._questions.is_settled(question):
             if not self._questions.can_ask:
                 return _NOBODY
             await connection.send(frames.encode_number(frames.ASKED, question.number))
-        return await self._questions.ask(question, self._agent.ask_timeout)
+        return await self._questions.ask(question, self.agent.ask_timeout)
 
 
 def _denied(pattern: str | None) -> str:

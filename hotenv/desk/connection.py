@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 
 import trio
 
@@ -13,10 +13,9 @@ from hotenv.exchange.peer import receive_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
 _PIECE = 64 * 1024
-_PATIENCE = 10.0  # seconds for a request
 
 
 class Connection:
@@ -32,20 +31,18 @@ class Connection:
         self._reader = frames.FrameReader()
         self._pending: list[tuple[bytes, bytes]] = []
 
-    async def request(self, large: trio.CapacityLimiter) -> Request | bytes | None:
+    async def request(self, enlarge: Callable[[], None]) -> Request | bytes | None:
         """What it asks for: a command, or what it wants to know; None if nothing.
 
-        ``large``: how many may be longer than a piece at once.
+        ``enlarge``: called if it is longer than a piece; may raise a HotenvError.
 
         Error handling: raises ArtifactError if it is malformed.
         """
-        async with AsyncExitStack() as stack:
-            with trio.move_on_after(_PATIENCE):
-                size = 0
-                while not self._pending and (data := await self._receive()):
-                    if size < _PIECE <= size + len(data):
-                        await stack.enter_async_context(large)
-                    size += len(data)
+        size = 0
+        while not self._pending and (data := await self._receive()):
+            if size < _PIECE <= size + len(data):
+                enlarge()
+            size += len(data)
         if not self._pending:
             return None
         kind, payload = self._pending.pop(0)

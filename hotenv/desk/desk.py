@@ -25,6 +25,7 @@ from hotenv.desk.record import Record
 from hotenv.desk.running import Running
 from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
 from hotenv.exchange.client import fetch
+from hotenv.exchange.connections import available_capacity
 from hotenv.guards.paths import real_path
 from hotenv.handover.selection import select
 from hotenv.handover.standin import encode_error
@@ -34,11 +35,14 @@ from hotenv.project.settings import consult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hotenv.desk.request import Request
     from hotenv.desk.settings import Settings
 
-_MOST = 256  # requests at once
-_MOST_LARGE = 32  # that are being read
+_MOST = 256  # commands at once
+_DESCRIPTORS = 16  # of one, at most
+_MOST_LARGE = 32  # that have very many words
 _QUERY = "(names for an agent)"  # in the log of the session's server
 
 
@@ -46,8 +50,9 @@ class Desk:
     """Runs commands as ``settings`` say."""
 
     def __init__(self, settings: Settings) -> None:
-        self._limit = trio.CapacityLimiter(_MOST)
-        self._large = trio.CapacityLimiter(_MOST_LARGE)
+        most = min(_MOST, available_capacity() // _DESCRIPTORS)
+        self._limit = trio.CapacityLimiter(max(1, most))
+        self._large: set[Connection] = set()
         self._logging = trio.Lock()
         self.questions: Questions = Questions(can_ask=settings.can_ask)
         self._hold(settings)
@@ -56,6 +61,7 @@ class Desk:
         self._settings = settings
         self._agent = Agent(settings.agent, settings.directory)
         self._approver = Approver(self._agent, settings, self.questions)
+        self.questions.withdraw()  # those rules do not count any more
 
     @property
     def directory(self) -> str:
@@ -77,21 +83,31 @@ class Desk:
         check_reach(writable_by(project.agent, settings), [], settings.audit)
         self._hold(settings)
 
-    async def serve(self, stream: trio.SocketStream) -> None:
-        """Serve one connection of a command inside."""
-        async with stream:
-            connection = Connection(stream)
-            try:
-                request = await connection.request(self._large)
-                if isinstance(request, bytes):
-                    answer = json.dumps(await self._answer(request)).encode()
-                    await connection.send(frames.encode(frames.ANSWER, answer))
-                elif request is not None:
-                    await self._serve(connection, request)
-            except HotenvError as error:
-                await _fail(connection, error)
-            except Exception as error:  # such as a limit: others go on
-                await _fail(connection, SystemFailureError(describe(error)))
+    async def serve(self, stream: trio.SocketStream, settle: Callable[[], None]) -> None:
+        """Serve one connection of a command inside, whose request is known after ``settle``."""
+        connection = Connection(stream)
+        try:
+            request = await connection.request(lambda: self._enlarge(connection))
+            settle()
+            if isinstance(request, bytes):
+                answer = json.dumps(await self._answer(request)).encode()
+                await connection.send(frames.encode(frames.ANSWER, answer))
+            elif request is not None:
+                await self._serve(connection, request)
+        except HotenvError as error:
+            await _fail(connection, error)
+        except Exception as error:  # such as a limit: others go on
+            await _fail(connection, SystemFailureError(describe(error)))
+        finally:
+            self._large.discard(connection)
+
+    def _enlarge(self, connection: Connection) -> None:
+        """Its request takes much memory, as long as it is there."""
+        if len(self._large) >= _MOST_LARGE:
+            raise SystemFailureError(
+                f"the desk has {_MOST_LARGE} commands with very many words by now: try again"
+            )
+        self._large.add(connection)
 
     async def _answer(self, query: bytes) -> object:
         """What ``query`` asks: the names of variables, or where commands run. Never a value."""
@@ -136,15 +152,18 @@ class Desk:
 
         Error handling: raises the HotenvError because of which nothing is.
         """
-        settings = self._settings
-        folder = open_folder(request.folder, request.identity, settings.directory)
+        directory = self._settings.directory
+        folder = open_folder(request.folder, request.identity, directory)
         stack.callback(os.close, folder)
         request = evolve(request, folder=real_path(folder))  # what a human and the log are shown
         record.found(request.folder)
-        program = await self._approver.approve(connection, request, record)
-        variables = dict(await fetch(request.argv, directory=settings.directory))
+        approver = self._approver
+        while (program := await approver.approve(connection, request, record)) is None:
+            approver = self._approver
+        variables = dict(await fetch(request.argv, directory=directory))
         record.hide(variables)
-        return make_job(settings, self._agent, request, program, variables), folder
+        job = make_job(approver.settings, approver.agent, request, program, variables)
+        return job, folder
 
 
 async def _fail(connection: Connection, error: HotenvError) -> None:

@@ -44,9 +44,8 @@ def writable_by(agent: Agent, settings: Settings) -> list[str]:
 
 def words_of(agent: Agent) -> list[str]:
     """What is left open to such a command, for a human."""
-    opened = [f"network {each}" for each in agent.network]
-    opened += [f"write {each}" for each in agent.write]
-    return opened or ["no network, no writing"]
+    network = [f"network {each}" for each in agent.network] or ["no network"]
+    return [*network, *([f"write {each}" for each in agent.write] or ["no writing"])]
 
 
 def _loads(name: bytes, value: bytes, writable: Sequence[str]) -> bool:

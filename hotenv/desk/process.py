@@ -6,10 +6,12 @@ the nursery ends every command, and then the directory of the sockets is removed
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
 from functools import partial
+from typing import cast
 
 import trio
 
@@ -19,6 +21,7 @@ from hotenv.desk.desk import Desk
 from hotenv.desk.place import Place
 from hotenv.desk.settings import Settings, decode
 from hotenv.errors import HotenvError, SystemFailureError
+from hotenv.exchange.connections import Connections, available_capacity
 from hotenv.handover.standin import encode_error
 
 TYPE_CHECKING = False
@@ -26,9 +29,16 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Awaitable, Callable
 
+    _Handle = Callable[[trio.SocketStream, Callable[[], None]], Awaitable[object]]
+    """Serves one connection. Calls what it gets with that when it knows what that is for."""
+
 READY = b"ready\n"
 SIZE = 4
 """Bytes of the size of the settings, which come first."""
+
+_PATIENCE = 10.0  # seconds until it is known what a connection is for
+_HUMANS = 16
+"""Connections of humans at once. Those of commands take no descriptor of theirs."""
 
 
 async def serve(settings: Settings) -> None:
@@ -40,8 +50,8 @@ async def serve(settings: Settings) -> None:
         place.tell(settings.directory, os.getppid())
         try:
             async with trio.open_nursery() as nursery:
-                await nursery.start(_accept, requests, desk.serve)
-                await nursery.start(_accept, answers, partial(serve_human, desk))
+                nursery.start_soon(_accept, requests, desk.serve, available_capacity() // 4)
+                nursery.start_soon(_accept, answers, partial(serve_human, desk), _HUMANS)
                 nursery.start_soon(_cancel_at_end, nursery.cancel_scope)
                 os.write(1, READY)
                 async for _ in signals:
@@ -50,14 +60,32 @@ async def serve(settings: Settings) -> None:
             place.remove()
 
 
-async def _accept(
-    listener: socket.socket,
-    handle: Callable[[trio.SocketStream], Awaitable[object]],
-    *,
-    task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
+async def _accept(listener: socket.socket, handle: _Handle, capacity: int) -> None:
+    """Have ``handle`` serve each connection, of which there are at most ``capacity`` at once."""
+    source = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
+    connections = Connections(capacity, _PATIENCE)
+    async with trio.open_nursery() as nursery:
+        while True:
+            stream, scope = await connections.accept(source)
+            one = cast("trio.SocketStream", stream)
+            nursery.start_soon(_serve_one, one, handle, connections, scope)
+
+
+async def _serve_one(
+    stream: trio.SocketStream, handle: _Handle, connections: Connections, scope: trio.CancelScope
 ) -> None:
-    one = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
-    await trio.serve_listeners(handle, [one], task_status=task_status)
+    def settle() -> None:
+        connections.settle(scope)
+        scope.deadline = math.inf
+
+    try:
+        with scope:
+            async with stream:
+                await handle(stream, settle)
+    except* trio.BrokenResourceError:
+        pass  # it has ended
+    finally:
+        connections.release(scope)
 
 
 async def _cancel_at_end(scope: trio.CancelScope) -> None:

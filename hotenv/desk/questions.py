@@ -17,25 +17,39 @@ ONCE, SESSION, NO = "once", "session", "no"
 ANSWERS = (ONCE, SESSION, NO)
 """What a human can say: allow this, allow the same from now on, or not."""
 
+WITHDRAWN = "withdrawn"
+"""In place of an answer: the question has to be put anew, or is none any more."""
 
-LONGEST = 4096
-"""Characters of a command that is asked about: a human has to read them all."""
+
+LONGEST = 1200
+"""Characters of a command that is asked about: a human has to see them all at once."""
+
+_BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
+"""What counts as printable, and looks like nothing."""
 
 
 def shown(argv: Sequence[str]) -> str:
-    """The command with the words ``argv``, as a human is shown it."""
-    return printable(shlex.join(argv))
+    r"""The command with the words ``argv``, as a human is shown it.
+
+    Of several blanks one is shown as it is, and the others as ``\x20``: with them a command could
+    draw on the screen what looks like a question about another one.
+    """
+    text = printable(shlex.join(argv))
+    for blank in _BLANKS:
+        text = text.replace(blank, f"\\u{ord(blank):04x}")
+    return text.replace("  ", " \\x20").replace("\\x20 ", "\\x20\\x20")
 
 
 @frozen
 class Subject:
     """What an approval is for: the words of a command, its folder, and the program.
 
-    ``folder``, ``program``: what they are, and not only where (see :class:`Program`).
+    ``identity``, ``program``: what they are, and not only where (see :class:`Program`).
     """
 
     argv: tuple[str, ...]
-    folder: tuple[int, int]
+    folder: str
+    identity: tuple[int, int]
     program: tuple[object, ...] = field(repr=False)
 
 
@@ -45,7 +59,6 @@ class Question:
 
     number: int
     subject: Subject
-    folder: str
     program: str
     pid: int
     guard: Sequence[str]
@@ -79,7 +92,10 @@ class Questions:
         return question.subject in self._approved
 
     async def ask(self, question: Question, timeout: float) -> str:  # noqa: ASYNC109 - a policy's
-        """What a human answers to ``question``; empty after ``timeout`` seconds without one."""
+        """What a human answers to ``question``; empty after ``timeout`` seconds without one.
+
+        WITHDRAWN if :meth:`withdraw` was faster.
+        """
         if self.is_settled(question):
             return SESSION
         answered = trio.Event()
@@ -110,6 +126,14 @@ class Questions:
             if said == SESSION:
                 self._approved.add(question.subject)
         return question
+
+    def withdraw(self) -> None:
+        """All that are open, as far as they are not answered; and what was allowed from now on."""
+        self._approved.clear()
+        for _, answered, kept in self._open.values():
+            if not kept:
+                kept.append(WITHDRAWN)
+                answered.set()
 
     def _tell(self) -> None:
         self._changed.set()

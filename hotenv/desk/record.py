@@ -66,7 +66,7 @@ class Record:
         with trio.CancelScope(shield=True):
             async with self._turn:
                 audit = await trio.to_thread.run_sync(self._begin)
-                await trio.to_thread.run_sync(lambda: audit.end(failed=why, **self._fields))
+                await trio.to_thread.run_sync(lambda: audit.end(failed=why))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -74,17 +74,16 @@ class Record:
 
         Error handling: raises SystemFailureError if the log cannot be written.
         """
-        async with self._turn:
-            audit = await trio.to_thread.run_sync(self._begin)
+        with trio.CancelScope(shield=True):
+            async with self._turn:
+                audit = await trio.to_thread.run_sync(self._begin)
         self._outcome: dict[str, object] = {"failed": "cancelled"}
         try:
             yield
         finally:
             with trio.CancelScope(shield=True):
                 async with self._turn:
-                    await trio.to_thread.run_sync(
-                        lambda: audit.end(**self._outcome, **self._fields)
-                    )
+                    await trio.to_thread.run_sync(lambda: audit.end(**self._outcome))
 
     def ended(self, status: int) -> int:
         """It has ended with the wait status ``status``, which is returned."""
@@ -111,4 +110,4 @@ class Record:
             required=True,
         )
         words = self._request.argv
-        return log.begin(_WHAT, words[0], words, self._request.folder)
+        return log.begin(_WHAT, words[0], words, self._request.folder, **self._fields)

@@ -13,9 +13,9 @@ import trio
 
 from hotenv.errors import ArtifactError
 from hotenv.exchange import protocol
+from hotenv.exchange.connections import Connections
 from hotenv.exchange.peer import identify
 from hotenv.serving.confinement import refusal_message, why_refused
-from hotenv.serving.connections import Connections
 from hotenv.serving.events import Event, Outcome
 from hotenv.serving.watchdog import Watchdog
 from hotenv.session.clock import boot_time

@@ -23,8 +23,8 @@ import trio
 from hotenv.durations import DEFAULT_TIMEOUT
 from hotenv.errors import UsageError, attempt
 from hotenv.exchange import protocol
+from hotenv.exchange.connections import Connections, available_capacity
 from hotenv.serving.confinement import can_refuse
-from hotenv.serving.connections import Connections, available_capacity
 from hotenv.serving.responder import Listener, OnEvent, Responder
 from hotenv.serving.watchdog import Watchdog
 from hotenv.session.claim import Session, claim
