@@ -88,8 +88,8 @@ def test_it_does_not_start(
 ) -> None:
     """Where the agent could write what people rely on, or nothing says what it may run."""
     expected = {
-        "home": "your home",
-        "allowed": "what you have allowed",
+        "home": "what your shell reads",
+        "allowed": "what hotenv keeps",
         "no table": "no table [agent]",
         "not allowed": "run 'hotenv allow'",
         "no file": "no table [agent]",
@@ -110,6 +110,18 @@ def test_it_does_not_start(
     assert expected in said(result)
     assert not (shop / "ran").exists()
     assert desks(runtime) == []
+
+
+def test_what_hotenv_keeps(shop: Path, state: Path, runtime: Path, tmp_path: Path) -> None:
+    """Who can read the log could lock it, so that nothing more can be written."""
+    log = tmp_path / "log"
+    script = (
+        f"hotenv run -- true; for each in {runtime}/hotenv {state}/hotenv {log}; do "
+        'python3 -c "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), 2)" $each '
+        "2>&- && echo $each; done; hotenv run -- env >/dev/null && echo ran"
+    )
+    assert agent(shop, script, "--audit", str(log)).stdout == b"ran\n"
+    assert log.exists()
 
 
 def test_its_exit_status(shop: Path) -> None:

@@ -247,7 +247,7 @@ def test_programs_behind_links(shop: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}:{tmp_path}/more")
     with project(shop, 'allow = ["deploy", "printenv PATH"]'):
         done = agent(shop, "hotenv run -- deploy; hotenv run -- printenv PATH")
-    assert b"the agent can write" in done.stderr
+    assert b"for an agent, which can change" in done.stderr
     assert os.fsencode(tmp_path / "more") not in done.stdout.strip().split(b":")
 
 

@@ -200,7 +200,7 @@ def test_programs_that_the_agent_could_have_made(tmp_path: Path) -> None:
             capture_output=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"the agent can write" in done.stderr
+    assert b"for an agent, which can change" in done.stderr
 
 
 def agent_words(script: str) -> list[str]:
@@ -235,9 +235,29 @@ def test_what_commands_may_write(tmp_path: Path) -> None:
         assert (directory / "build" / "made").read_text() == "x\n"
         script = "rm -r build; ln -s ../outside build; hotenv run -- sh -c 'echo x >build/made'"
         done = agent(directory, script)
-    assert done.returncode == 8
-    assert b"leads out of the project" in done.stderr
+        assert done.returncode == 8
+        assert b"has become a link to %s" % os.fsencode(tmp_path / "outside") in done.stderr
+        assert (
+            b"leads through a link out of what the agent can write"
+            in agent(directory, "true").stderr
+        )
     assert [*(tmp_path / "outside").iterdir()] == []
+
+
+def test_what_commands_may_write_elsewhere(tmp_path: Path) -> None:
+    """Also where the agent could put a link in its place."""
+    directory, data = tmp_path / "shop", tmp_path / "data"
+    for each in (directory, data / "out", tmp_path / "victim"):
+        each.mkdir(parents=True)
+    with project(directory, RULES + f'write = ["{data}/out"]'):
+        script = (
+            f"mv {data}/out {data}/old; ln -s {tmp_path}/victim {data}/out; "
+            f"hotenv run -- sh -c 'echo x >{tmp_path}/victim/owned'"
+        )
+        done = agent(directory, script, "--allow-write", str(data))
+    assert (data / "old").exists()
+    assert b"has become a link" in done.stderr
+    assert [*(tmp_path / "victim").iterdir()] == []
 
 
 def test_the_log(shop: Path, state: Path) -> None:
@@ -262,6 +282,22 @@ def test_no_session_any_more(shop: Path, state: Path) -> None:
         assert (process.returncode, out) == (3, b"")
         assert b"no session" in err or b".hotenv" in err
     assert log_of(state)[-1]["failed"] == "refused"
+
+
+@pytest.mark.parametrize("end", ["by itself", "by a signal", "with its requester"])
+def test_temporary_files(shop: Path, end: str) -> None:
+    """They vanish with the command, whatever it has left in the background."""
+    inner = "echo $API_TOKEN >$TMPDIR/key; echo $TMPDIR; sleep 600 & echo on;"
+    inner += " exit 0" if end == "by itself" else " exec sleep 600"
+    script = f"hotenv run -- sh -c '{inner}' >out & first=$!; "
+    if end == "by a signal":
+        script += "while ! grep -q on out; do sleep 0.05; done; kill -TERM $first; "
+    elif end == "with its requester":
+        script += "while ! grep -q on out; do sleep 0.05; done; kill -KILL $first; "
+    agent(shop, script + "wait $first; cat out")
+    folder = (shop / "out").read_text().splitlines()[0]
+    assert "/hotenv-tmp-" in folder
+    wait_until(lambda: not os.path.exists(folder), "the directory to vanish")
 
 
 @pytest.mark.parametrize("victim", ["desk", "requester", "agent"])

@@ -42,6 +42,12 @@ def test_bytes_that_are_no_text() -> None:
     assert decode(request.encode()) == request
 
 
+def test_one_way_to_write_a_word() -> None:
+    """The same bytes are the same word, for rules too."""
+    request = Request(("prod-\udcc3\udca9",), "/", (1, 2))
+    assert decode(request.encode()).argv == ("prod-\u00e9",)
+
+
 FIELDS = json.loads(Request(("a",), "/", (1, 2)).encode())
 
 
@@ -94,6 +100,12 @@ def test_no_request(payload: bytes) -> None:
         ("LC_ALL", "a\nb", False),
         ("LC_;x", "C", False),
         ("TERMINFO", "x", False),
+        ("COLUMNS", "a[$(id)]", False),
+        ("COLUMNS", "x", False),
+        ("LINES", "-1", False),
+        ("TERM", "x$(id)", False),
+        ("LANG", "C;id", False),
+        ("NO_COLOR", "a b", False),
     ],
 )
 def test_what_is_passed(name: str, value: str, is_passed: bool) -> None:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from hotenv.project.settings import Project
 
 _QUERY = "(what an agent does not get)"  # in the log of the session's server
-
-
 _PROCESSES = "/proc"
 
 
@@ -73,20 +71,20 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
     from hotenv.cli.session import ask_or_start
     from hotenv.desk.agents import environment_of
     from hotenv.desk.client import VARIABLE
-    from hotenv.desk.job import writable_by
-    from hotenv.desk.reach import check_reach, without_values
+    from hotenv.desk.reach import check_reach, homes, without_values
     from hotenv.desk.start import start_desk
+    from hotenv.desk.terms import terms_of
     from hotenv.exchange.protocol import Request
     from hotenv.guards.run import Options, run_under
     from hotenv.handover.launch import Launch, inherited_environment
 
-    home = os.path.expanduser("~")
+    home = homes()[0]
     guard = _guard(args, argv, project, place)
     _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
     inherited = without_values(inherited_environment(), variables)
     settings = desk_settings(project, place, guard.allow_write, inherited, args.audit)
     opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
-    check_reach(writable_by(project.agent, settings), opened, settings.audit)
+    check_reach(terms_of(project.agent, settings).writable, opened, settings.audit)
     life = start_desk(settings)
     own = {name: os.path.join(home, path) for name, path in environment_of(argv[0]).items()}
     env = {
@@ -107,9 +105,10 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
     """What the agent may not do."""
     from hotenv.cli.guards import existing
     from hotenv.desk.agents import environment_of, settings_of
+    from hotenv.desk.reach import homes
     from hotenv.guards.policy import Guard
 
-    home = os.path.expanduser("~")
+    home = homes()[0]
     folders = [os.path.join(home, each) for each in settings_of(argv[0])]
     for each in (
         *folders,
@@ -123,25 +122,28 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
         private_tmp=True,
         no_localhost=not args.allow_localhost,
         no_terminals=True,
-        deny_read=_unread(args, project, home),
+        deny_read=_unread(args, project),
         allow_write=[project.directory, *folders, *written],
         allow_unix=[place.requests, *opened],
     )
 
 
-def _unread(args: argparse.Namespace, project: Project, home: str) -> list[str]:
+def _unread(args: argparse.Namespace, project: Project) -> list[str]:
     """What the agent may not read: there it could find values, or the way to them.
 
     The private files of commands are among those that all users share, and the words of commands
-    are in /proc.
+    are in /proc. Who can read a file can lock it, and so keep hotenv from writing its log.
     """
-    from hotenv.cli.guards import existing
+    from hotenv.cli.guards import existing, resolved
     from hotenv.desk.agents import CREDENTIALS
+    from hotenv.desk.reach import homes, private_directories
     from hotenv.guards.fields import is_within
     from hotenv.session.runtime import SHARED
 
     allowed = [existing(each, "--allow-read") for each in args.allow_read]
-    closed = [os.path.join(home, each) for each in CREDENTIALS]
+    closed = [os.path.join(home, each) for home in homes() for each in CREDENTIALS]
     closed += [project.input] if "input" in project.session else []
-    denied = [existing(each, "--deny-read") for each in args.deny_read]
+    denied = [*map(resolved, args.deny_read), *private_directories()]
+    if args.audit is not None:
+        denied.append(resolved(args.audit))
     return [SHARED, _PROCESSES, *denied, *(each for each in closed if not is_within(each, allowed))]

@@ -27,6 +27,8 @@ CREDENTIALS = (
     *(".ssh", ".gnupg", ".password-store", ".netrc", ".vault-token", ".git-credentials"),
     *(".aws", ".azure", ".kube", ".docker/config.json", ".config/gcloud", ".config/gh"),
     *(".config/op", ".config/sops", ".config/age", ".config/git/credentials"),
+    *(".pgpass", ".my.cnf", ".pypirc", ".terraform.d/credentials.tfrc.json"),
+    ".config/containers/auth.json",
 )
 """Files and directories in the home: with what is in them, an agent could ask where the values come
 from."""

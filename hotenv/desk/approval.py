@@ -10,7 +10,8 @@ from __future__ import annotations
 import trio
 
 from hotenv.desk import frames
-from hotenv.desk.job import words_of, writable_by
+from hotenv.desk.hardlinks import HardLinks
+from hotenv.desk.job import words_of
 from hotenv.desk.programs import Program, find
 from hotenv.desk.questions import (
     LONGEST,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from hotenv.desk.connection import Connection
     from hotenv.desk.record import Record
     from hotenv.desk.request import Request
-    from hotenv.desk.settings import Settings
-    from hotenv.project.agent import Agent
+    from hotenv.desk.terms import Terms
 
 _NOBODY = "not asked"
 _YES = (ONCE, SESSION)
@@ -45,13 +45,12 @@ _REFUSED = {
 
 
 class Approver:
-    """Approves requests as ``agent`` says, or whoever answers ``questions``."""
+    """Approves requests as ``terms`` say, or whoever answers ``questions``."""
 
-    def __init__(self, agent: Agent, settings: Settings, questions: Questions) -> None:
-        self.agent: Agent = agent
-        self.settings: Settings = settings
-        self._inherited = settings.inherited
-        self._writable = writable_by(agent, settings)
+    def __init__(self, terms: Terms, questions: Questions) -> None:
+        self.terms: Terms = terms
+        self._inherited = terms.settings.inherited
+        self._links = HardLinks(terms.writable)
         self._questions = questions
 
     async def approve(
@@ -64,7 +63,7 @@ class Approver:
         Error handling: raises UsageError if nobody approves, or the agent could have made the
         program; SystemFailureError if there is none.
         """
-        verdict = self.agent.rules.verdict(request.argv)
+        verdict = self.terms.agent.rules.verdict(request.argv)
         pattern = None if verdict.pattern is None else str(verdict.pattern)
         record.decided(verdict.decision, pattern)
         if verdict.decision == DENY:
@@ -83,7 +82,9 @@ class Approver:
         return program
 
     async def _find(self, request: Request) -> Program:
-        return await trio.to_thread.run_sync(find, request.argv[0], self._inherited, self._writable)
+        return await trio.to_thread.run_sync(
+            find, request.argv[0], self._inherited, self.terms.writable, self._links
+        )
 
     async def _ask(self, connection: Connection, request: Request, program: Program) -> str:
         """What a human says; empty if nothing.
@@ -100,14 +101,14 @@ class Approver:
             subject=Subject(request.argv, request.folder, request.identity, program.what),
             program=program.path,
             pid=connection.pid,
-            guard=words_of(self.agent),
+            guard=words_of(self.terms.agent),
             asked=trio.current_time(),
         )
         if not self._questions.is_settled(question):
             if not self._questions.can_ask:
                 return _NOBODY
             await connection.send(frames.encode_number(frames.ASKED, question.number))
-        return await self._questions.ask(question, self.agent.ask_timeout)
+        return await self._questions.ask(question, self.terms.agent.ask_timeout)
 
 
 def _denied(pattern: str | None) -> str:

@@ -17,7 +17,7 @@ from hotenv.coredump import forbid_core_dumps
 from hotenv.descriptors import redirect_to_null
 from hotenv.errors import SystemFailureError
 from hotenv.guards import syscalls as k
-from hotenv.guards.fields import is_within
+from hotenv.guards.privatetmp import PrivateFolder
 from hotenv.handover.launch import Launch
 from hotenv.handover.signalling import send
 from hotenv.handover.standin import FAILED, STATUS_SIZE, encode_error
@@ -55,9 +55,10 @@ def main() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         fcntl.ioctl(terminal[0], termios.TIOCSCTTY, 0)
     attendant = os.getpid()
+    temporary = PrivateFolder()
     command = os.fork()
     if not command:
-        _become(settings, reports, folder, attendant)
+        _become(settings, reports, folder, temporary, attendant)
     redirect_to_null(0, 1, 2)
     signal.set_wakeup_fd(end, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -66,6 +67,7 @@ def main() -> None:
         status = _attend(command, orders, wakeup, reports)
     finally:
         end_all()
+        temporary.remove()  # a guard that was killed could not
     if status is not None:
         _report(reports, status)
 
@@ -117,7 +119,13 @@ def _report(reports: int, status: int) -> None:
     os.write(reports, status.to_bytes(STATUS_SIZE, sys.byteorder))
 
 
-def _become(settings: Mapping[str, Any], reports: int, folder: int, attendant: int) -> NoReturn:
+def _become(
+    settings: Mapping[str, Any],
+    reports: int,
+    folder: int,
+    temporary: PrivateFolder,
+    attendant: int,
+) -> NoReturn:
     """Stand in for the command, in a process group of its own, which has its terminal."""
     try:
         die_with(attendant)
@@ -129,14 +137,14 @@ def _become(settings: Mapping[str, Any], reports: int, folder: int, attendant: i
         for signum in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(signum, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        _run(settings)
+        _run(settings, temporary)
     except BaseException as error:  # noqa: ASYNC103 - this process ends
         os.write(reports, (FAILED + encode_error(error)).ljust(ERROR_SIZE, b"\0"))
     finally:
         os._exit(0)  # nobody looks at it who has a report
 
 
-def _run(settings: Mapping[str, Any]) -> NoReturn:
+def _run(settings: Mapping[str, Any], temporary: PrivateFolder) -> NoReturn:
     from hotenv.guards.policy import Guard
     from hotenv.guards.run import Options, run_under
     from hotenv.redaction.redactor import Redactor
@@ -150,16 +158,16 @@ def _run(settings: Mapping[str, Any]) -> NoReturn:
     )
     redactor = Redactor(variables)
     streams = RedactedStreams(redactor)
-    written = _opened(settings["write"], settings["root"])
-    guard = Guard(**{**settings["guard"], "allow_write": written})
+    written = _opened(settings["write"])
+    guard = temporary.excepted(Guard(**{**settings["guard"], "allow_write": written}))
     options = Options(keep_status=True, remedies=False)
-    run_under(guard, launch, options, variables, streams=streams)
+    run_under(guard, temporary.named(launch), options, variables, streams=streams)
 
 
-def _opened(paths: Sequence[str], root: str) -> list[str]:
+def _opened(paths: Sequence[str]) -> list[str]:
     """``paths`` as they are found now, as far as they are there, whatever becomes of them.
 
-    Error handling: raises SystemFailureError for one in ``root`` that leads out of it.
+    Error handling: raises SystemFailureError for one that has become a link.
     """
     found = []
     for path in paths:
@@ -169,10 +177,9 @@ def _opened(paths: Sequence[str], root: str) -> list[str]:
             continue
         opened = f"/proc/self/fd/{descriptor}"
         real = os.path.realpath(opened)
-        if is_within(path, [root]) and not is_within(real, [root]):
+        if real != path:
             raise SystemFailureError(
-                f"agent.write: {path} leads out of the project through a link, to {real}: remove "
-                "the link"
+                f"agent.write: {path} has become a link to {real}: remove the link"
             )
         found.append(opened)
     return found

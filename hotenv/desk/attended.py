@@ -33,14 +33,13 @@ _REPORT = 4096  # bytes
 class Job:
     """What is run: words, the environment and in-memory files, under ``guard``.
 
-    ``write``: what it may change. Of that, nothing in ``root`` may be a link that leads out of it.
-    ``variables``: those of the session, whose values are hidden in what the command writes.
+    ``write``: what it may change, without links. ``variables``: those of the session, whose values
+    are hidden in what the command writes.
     """
 
     argv: Sequence[str]
     guard: Guard
     write: Sequence[str]
-    root: str
     environment: Mapping[bytes, bytes] = field(repr=False)
     files: Mapping[bytes, bytes] = field(repr=False)
     variables: Mapping[str, str] = field(repr=False)
@@ -54,7 +53,6 @@ class Job:
             "variables": dict(self.variables),
             "guard": {name: getattr(self.guard, name) for name in Guard.__slots__},
             "write": list(self.write),
-            "root": self.root,
             "terminal": list(terminal),
         }
         text = json.dumps(fields).encode()

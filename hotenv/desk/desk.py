@@ -17,12 +17,13 @@ from hotenv.desk import frames
 from hotenv.desk.approval import Approver
 from hotenv.desk.attended import Attended, Job
 from hotenv.desk.connection import Connection
-from hotenv.desk.job import make_job, writable_by
+from hotenv.desk.job import make_job
 from hotenv.desk.programs import open_folder
 from hotenv.desk.questions import Questions
 from hotenv.desk.reach import check_reach
 from hotenv.desk.record import Record
 from hotenv.desk.running import Running
+from hotenv.desk.terms import terms_of
 from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
 from hotenv.exchange.client import fetch
 from hotenv.exchange.connections import available_capacity
@@ -58,15 +59,18 @@ class Desk:
         self._hold(settings)
 
     def _hold(self, settings: Settings) -> None:
-        self._settings = settings
-        self._agent = Agent(settings.agent, settings.directory)
-        self._approver = Approver(self._agent, settings, self.questions)
+        terms = terms_of(Agent(settings.agent, settings.directory), settings)
+        self._approver = Approver(terms, self.questions)
         self.questions.withdraw()  # those rules do not count any more
 
     @property
     def directory(self) -> str:
         """That of the project."""
         return self._settings.directory
+
+    @property
+    def _settings(self) -> Settings:
+        return self._approver.terms.settings
 
     async def reload(self) -> None:
         """Hold what the project's file says now, if that is allowed.
@@ -80,7 +84,7 @@ class Desk:
         settings = evolve(
             self._settings, agent=project.agent_table, composition=project.composition
         )
-        check_reach(writable_by(project.agent, settings), [], settings.audit)
+        check_reach(terms_of(project.agent, settings).writable, [], settings.audit)
         self._hold(settings)
 
     async def serve(self, stream: trio.SocketStream, settle: Callable[[], None]) -> None:
@@ -116,7 +120,7 @@ class Desk:
             return {"directory": directory, "open_questions": len([*self.questions])}
         if query == frames.VARIABLES:
             variables = await fetch([_QUERY], directory=directory)
-            return sorted(select(dict(variables), self._agent.only, ()))
+            return sorted(select(dict(variables), self._approver.terms.agent.only, ()))
         raise ArtifactError("the desk does not know this query")
 
     async def _serve(self, connection: Connection, request: Request) -> None:
@@ -162,7 +166,7 @@ class Desk:
             approver = self._approver
         variables = dict(await fetch(request.argv, directory=directory))
         record.hide(variables)
-        job = make_job(approver.settings, approver.agent, request, program, variables)
+        job = make_job(approver.terms, request, program, variables)
         return job, folder
 
 

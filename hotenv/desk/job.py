@@ -6,7 +6,7 @@ import os
 from fnmatch import fnmatchcase
 
 from hotenv.desk.attended import Job
-from hotenv.desk.programs import path_without
+from hotenv.desk.programs import are_out_of_reach, path_without
 from hotenv.guards.policy import Guard
 from hotenv.handover.layers import compose_layers
 from hotenv.handover.selection import select
@@ -14,32 +14,30 @@ from hotenv.handover.wellknown import LOADERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from hotenv.desk.programs import Program
     from hotenv.desk.request import Request
-    from hotenv.desk.settings import Settings
+    from hotenv.desk.terms import Terms
     from hotenv.project.agent import Agent
 
 _LOCALHOST = "localhost"
+_LOADERS = (*LOADERS, "NODE_OPTIONS")
 _OWN, _PATH = b"HOTENV_", b"PATH"
 
 
 def guard_of(agent: Agent) -> Guard:
-    """What no command may do that the desk runs, but for what it may change."""
+    """What no command may do that the desk runs, but for what it may change.
+
+    It also gets a private directory for temporary files, which outlives a guard that is killed.
+    """
     return Guard(
         no_network=True,
         fs_readonly=True,
-        private_tmp=True,
         no_terminals=True,
         allow_localhost=_LOCALHOST in agent.network,
         allow_domain=[each for each in agent.network if each != _LOCALHOST],
     )
-
-
-def writable_by(agent: Agent, settings: Settings) -> list[str]:
-    """Where the agent can write, by itself or by what a command does for it."""
-    return [*settings.writable, *map(os.path.realpath, agent.write)]
 
 
 def words_of(agent: Agent) -> list[str]:
@@ -48,45 +46,34 @@ def words_of(agent: Agent) -> list[str]:
     return [*network, *([f"write {each}" for each in agent.write] or ["no writing"])]
 
 
-def _loads(name: bytes, value: bytes, writable: Sequence[str]) -> bool:
-    """Whether a variable that can load code names a place where the agent can write."""
-    if not any(fnmatchcase(os.fsdecode(name), pattern) for pattern in LOADERS):
-        return False
-    is_list = name.endswith((b"PATH", b"LIB"))
-    relative = is_list and any(each[:1] != b"/" for each in value.split(b":"))
-    return relative or any(os.fsencode(each) in value for each in writable)
+def _is_loader(name: bytes) -> bool:
+    """Whether a variable can load code."""
+    return any(fnmatchcase(os.fsdecode(name), pattern) for pattern in _LOADERS)
 
 
-def make_job(
-    settings: Settings,
-    agent: Agent,
-    request: Request,
-    program: Program,
-    variables: Mapping[str, str],
-) -> Job:
-    """What is run for ``request``, which is ``program`` with the session's ``variables``.
+def make_job(terms: Terms, request: Request, program: Program, variables: Mapping[str, str]) -> Job:
+    """What is run on ``terms`` for ``request``: ``program``, with the session's ``variables``.
 
-    It finds no program, by its name, that the agent could have made, and loads nothing such because
-    of what hotenv was started with.
+    It finds no program, by its name, that the agent could have made. What loads code comes from
+    what hotenv was started with only if it is certain that the agent cannot have made that.
 
     Error handling: raises FieldError if the file of the project does not fit them.
     """
+    agent, settings = terms.agent, terms.settings
     own = {n: v for n, v in settings.inherited.items() if not n.startswith(_OWN)}
     handed = select(dict(variables), agent.only, ())
     child = compose_layers(own, handed, **settings.composition)
-    writable = writable_by(agent, settings)
     found = {
         name: value
         for name, value in child.variables.items()
-        if own.get(name) != value or not _loads(name, value, writable)
+        if own.get(name) != value or not _is_loader(name) or are_out_of_reach(value, terms.writable)
     }
-    found[_PATH] = path_without(found.get(_PATH, b""), writable)
+    found[_PATH] = path_without(found.get(_PATH, b""), terms.writable)
     shown = {os.fsencode(n): os.fsencode(v) for n, v in request.environment.items()}
     return Job(
         argv=[program.path, *request.argv[1:]],
         guard=guard_of(agent),
-        write=agent.write,
-        root=settings.directory,
+        write=terms.written,
         environment={**found, **shown},
         files=child.files,
         variables=variables,

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hotenv.desk.hardlinks import HardLinks
+
 _DEFAULT_PATH = b"/usr/bin:/bin"  # an empty one means the current directory
 _MOST_LINKS = 40
 """On the way to one file: Linux gives up there."""
@@ -37,10 +39,16 @@ class Program:
         self.what: tuple[object, ...] = path, status.st_dev, status.st_ino, digest
 
 
-def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str]) -> Program:
+def find(
+    name: str,
+    environment: Mapping[bytes, bytes],
+    writable: Sequence[str],
+    links: HardLinks,
+) -> Program:
     """The program ``name`` on the PATH of ``environment``.
 
-    ``writable``: directories in which the agent can write.
+    ``writable``: files and directories that the agent can change. ``links``: files of which one
+    name is there.
 
     Error handling: raises UsageError for a path, or a program that the agent could have made, or
     whose interpreter it could have made; SystemFailureError if there is none.
@@ -48,7 +56,7 @@ def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str])
     if "/" in name:
         raise UsageError(
             f"cannot run '{name}' for an agent: use the name of a program on PATH, such as "
-            "'python' for a script"
+            "'sh' or 'python', for a script"
         )
     found = find_program(os.fsencode(name), environment)
     if found is None:
@@ -62,12 +70,24 @@ def find(name: str, environment: Mapping[bytes, bytes], writable: Sequence[str])
     searched = {**environment, b"PATH": path_without(environment.get(b"PATH", b""), writable)}
     for each in programs_of(Launch([path], searched)):
         for step in steps_to(each):
-            if is_within(os.path.dirname(step), writable):
+            if is_within(step, writable):
                 raise UsageError(
-                    f"cannot run '{name}' for an agent: {step} is in a directory that the agent "
-                    "can write: install it elsewhere, on the PATH that 'hotenv agent' has"
+                    f"cannot run '{name}' for an agent, which can change {step}: install it "
+                    "elsewhere, on the PATH that 'hotenv agent' has"
                 )
+        if _is_linked(each, links):
+            raise UsageError(
+                f"cannot run '{name}' for an agent, which can change a file that {each} is a hard "
+                "link to: replace it by a copy"
+            )
     return Program(path)
+
+
+def _is_linked(path: str, links: HardLinks) -> bool:
+    try:
+        return os.stat(path) in links
+    except OSError:  # it is gone
+        return False
 
 
 def steps_to(path: str) -> Iterator[str]:
@@ -105,8 +125,12 @@ def path_without(search: bytes, writable: Sequence[str]) -> bytes:
 
 
 def _fills(folder: bytes, writable: Sequence[str]) -> bool:
-    inside = os.path.join(os.fsdecode(folder), "program")
-    return any(is_within(os.path.dirname(step), writable) for step in steps_to(inside))
+    return any(is_within(step, writable) for step in steps_to(os.fsdecode(folder)))
+
+
+def are_out_of_reach(paths: bytes, writable: Sequence[str]) -> bool:
+    """Whether ``paths`` are absolute, with colons between them, and the agent can change none."""
+    return all(each[:1] == b"/" and not _fills(each, writable) for each in paths.split(b":"))
 
 
 def open_folder(path: str, identity: tuple[int, int], root: str) -> int:

@@ -18,6 +18,10 @@ PASSED = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "COLUMNS", "LINES")
 
 PASSED_PREFIX = "LC_"
 
+_NUMBERS = ("COLUMNS", "LINES")
+_PLAIN = {*"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.@+"}
+"""Nothing in them is a path, or means anything to a shell: scripts may not quote them."""
+
 _LONGEST_VALUE = 64
 _STREAMS = (0, 1, 2)
 _MOST = 10_000  # rows or columns
@@ -30,7 +34,7 @@ def passed(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _is_passed(name: str, value: str) -> bool:
     known = name in PASSED or (name.startswith(PASSED_PREFIX) and name.isidentifier())
-    plain = value.isascii() and value.isprintable() and "/" not in value
+    plain = value.isascii() and (value.isdigit() if name in _NUMBERS else not {*value} - _PLAIN)
     return known and plain and len(value) <= _LONGEST_VALUE
 
 
@@ -86,8 +90,8 @@ def _list(value: Any) -> list[Any]:  # noqa: ANN401 - of JSON
 def _text(value: object) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise TypeError
-    value.encode("utf-8", "surrogateescape")  # nothing else can be a word
-    return value
+    # Nothing else can be a word, and there is one way to write each: rules compare them.
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
 def _pair(value: object, *, most: int | None) -> tuple[int, int]:
