@@ -411,6 +411,20 @@ def test_errors(shop: Path) -> None:
         assert server.end() == (0, [])
 
 
+def test_what_is_no_message(shop: Path) -> None:
+    """Whoever has sent it does not wait for ever, if it has an ID."""
+    with raw(shop) as server:
+        server.greet()
+        for ident, line in (
+            ("a", call("a", {"argv": ["prod-\udcc3"]})),
+            (7, b'{"jsonrpc":"1.0","id":7,"method":"ping"}'),
+        ):
+            server.send(line + b"\n")
+            answer = server.receive()
+            assert (answer["id"], answer["error"]["code"]) == (ident, -32600)
+        assert server.end() == (0, [])
+
+
 def test_an_endless_line(shop: Path) -> None:
     """Is not kept."""
     with raw(shop, with_limits({"hotenv.desk.lines.LONGEST": 100_000})) as server:

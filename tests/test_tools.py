@@ -17,6 +17,7 @@ from hotenv.desk.tools import (
     VARIABLES,
     Wanted,
     check_names,
+    malformed,
     shown,
     told,
 )
@@ -135,3 +136,25 @@ def test_shown(output: bytes, limit: int) -> None:
 def test_shown_in_the_middle() -> None:
     """Between the head and the tail."""
     assert shown(b"ab", Omitted(7, 1, 1)) == "a\n[7 bytes were left out here]\nb"
+
+
+@pytest.mark.parametrize(
+    ("line", "ident"),
+    [
+        ('{"id": 1, "x": "\\ud800"}', 1),
+        ('{"id": "a"}', "a"),
+        ('{"id": true}', None),
+        ('{"id": null}', None),
+        ("{}", None),
+        ("[1]", None),
+        ("junk", None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_malformed(line: str, ident: object) -> None:
+    """What has an ID is answered, in one line."""
+    answer = malformed(line)
+    assert bool(answer) == (ident is not None)
+    if answer:
+        assert answer.index("\n") == len(answer) - 1
+        assert json.loads(answer)["id"] == ident

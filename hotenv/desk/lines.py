@@ -70,17 +70,19 @@ class Written:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._turn = trio.Lock()
 
     async def write(self, text: str) -> None:
-        """Write all of ``text``."""
+        """Write all of ``text``, and nothing of another one in between."""
         rest = memoryview(text.encode("utf-8", "replace"))
-        while rest:
-            await _wait(trio.lowlevel.wait_writable, self._descriptor)
-            try:
-                # So much there is room for, and no more is certain.
-                rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF]) :]
-            except BlockingIOError:
-                continue
+        async with self._turn:
+            while rest:
+                await _wait(trio.lowlevel.wait_writable, self._descriptor)
+                try:
+                    # So much there is room for, and no more is certain.
+                    rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF]) :]
+                except BlockingIOError:
+                    continue
 
     async def flush(self) -> None:
         """Nothing is kept."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
@@ -24,7 +25,7 @@ from hotenv.errors import HotenvError
 from hotenv.program import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     import anyio
     from mcp.server import ServerRequestContext
@@ -59,13 +60,29 @@ def _first(group: BaseException) -> BaseException:
 
 async def _serve(visitor: Visitor) -> None:
     server = _Tools(visitor).server
-    # It takes whatever has the methods that it uses.
-    given = cast("anyio.AsyncFile[str]", Lines(0))
-    written = cast("anyio.AsyncFile[str]", Written(1))
+    written = Written(1)
+    requests = _requests(Lines(0), written)
     with trio.CancelScope() as scope:
-        async with stdio_server(given, written) as (reading, writing):
+        # It takes whatever has the methods that it uses.
+        streams = cast("anyio.AsyncFile[str]", requests), cast("anyio.AsyncFile[str]", written)
+        async with aclosing(requests), stdio_server(*streams) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
             scope.deadline = trio.current_time() + _LAST_WORDS
+
+
+async def _requests(lines: Lines, written: Written) -> AsyncGenerator[str, None]:
+    """Those of ``lines`` that are messages. What would be one and is not is answered.
+
+    The library drops it, and who has sent it would wait for ever.
+    """
+    async for line in lines:
+        try:
+            types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            if error := tools.malformed(line):
+                await written.write(error)
+        else:
+            yield line
 
 
 class _Tools:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 from collections.abc import Mapping
 
@@ -29,6 +30,9 @@ INSTRUCTIONS = (
     "command, and [NAME] stands for each in its output. The user has said which commands may run, "
     "and may be asked. A command that needs no secrets is better run without this."
 )
+
+_INVALID_REQUEST = -32600
+"""See JSON-RPC 2.0, section 5.1."""
 
 _SHOWN = 40  # characters of a name that is not known
 
@@ -192,6 +196,18 @@ def told(error: HotenvError) -> str:
     if isinstance(error, NoSessionError | UnreachableError) and "ask the user" not in message:
         return f"{message} (only the user can do that: ask)"
     return message
+
+
+def malformed(line: str) -> str:
+    """The answer to ``line``, which is no message of the protocol; empty if it has no ID."""
+    try:
+        sender = json.loads(line)["id"]
+        is_id = isinstance(sender, str | int) and not isinstance(sender, bool)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    error = {"code": _INVALID_REQUEST, "message": "not a valid message of JSON-RPC 2.0, in UTF-8"}
+    answer = {"jsonrpc": "2.0", "id": sender, "error": error}
+    return json.dumps(answer) + "\n" if is_id else ""
 
 
 def shown(output: bytes, omitted: Omitted) -> str:
