@@ -63,7 +63,7 @@ def test_several(started: Started, tmp_path: Path) -> None:
     with pytest.raises(NoSessionError, match=rf"--agent with one of 11 \({tmp_path}\), 12 "):
         find_place(str(tmp_path))
     assert find_place(str(tmp_path), 12).path == second.path
-    with pytest.raises(NoSessionError, match="no agent is running"):
+    with pytest.raises(NoSessionError, match="no 'hotenv agent' has the process ID 13"):
         find_place(str(tmp_path), 13)
 
 

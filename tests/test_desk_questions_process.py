@@ -164,8 +164,28 @@ def test_no_terminal(shop: Path) -> None:
         wait_until(lambda: hotenv("desk", "--list", cwd=shop).returncode == 0, "the desk")
         assert "needs a terminal" in said(hotenv("desk", cwd=shop))
         assert "no open question 7" in said(hotenv("desk", "allow", "7", cwd=shop))
-        assert "missing ID" in said(hotenv("desk", "allow", cwd=shop))
-        assert "number" in said(hotenv("desk", "allow", "x", cwd=shop))
+        assert hotenv("desk", "reload", cwd=shop).stderr == (
+            b"hotenv: the desk now uses the project's file as it is\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("allow", "missing ID: use 'hotenv desk allow ID'"),
+        ("allow x", "ID must be a number"),
+        ("--agent x", "PID must be a number"),
+        ("--list reload", "--list cannot be used with reload"),
+        ("--session deny 1", "--session requires allow"),
+        ("reload 1", "unexpected argument '1'"),
+        ("foo", "no such order 'foo', choose from allow, deny, reload"),
+    ],
+)
+def test_orders_that_are_none(tmp_path: Path, words: str, what: str) -> None:
+    """Whether or not there is an agent."""
+    result = hotenv("desk", *words.split(), cwd=tmp_path)
+    assert result.returncode == 2
+    assert what in said(result)
 
 
 def test_no_agent(shop: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
+from functools import partial
 
 from hotenv.errors import UsageError
-from hotenv.stdio import write_table
+from hotenv.stdio import say, write_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,18 +32,18 @@ def add_options(parser: Parser) -> None:
         "answer",
         nargs="?",
         choices=[_ALLOW, _DENY, _RELOAD],
-        metavar="ANSWER",
+        metavar="ORDER",
         help="allow, deny or reload",
     )
     parser.add_argument(
-        "number", nargs="?", type=_number, metavar="ID", help="number of a question"
+        "number", nargs="?", type=partial(_number, "ID"), metavar="ID", help="number of a question"
     )
     parser.add_argument(
         "--agent",
-        type=_number,
+        type=partial(_number, "PID"),
         default=None,
         metavar="PID",
-        help="of several agents, that of the process PID of 'hotenv agent'",
+        help="if several agents run, use the one whose 'hotenv agent' has the process ID PID",
     )
     parser.add_argument("--list", action="store_true", help="list the open questions and exit")
     parser.add_argument(
@@ -53,24 +53,37 @@ def add_options(parser: Parser) -> None:
     )
 
 
-def _number(word: str) -> int:
+def _number(what: str, word: str) -> int:
     if not (word.isascii() and word.isdigit()):
-        raise UsageError("ID and PID must be numbers: see 'hotenv desk --list'")
+        raise UsageError(f"{what} must be a number")
     return int(word)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise UsageError for what does not go together."""
+    needs_number = args.answer in (_ALLOW, _DENY)
+    if args.list and args.answer is not None:
+        raise UsageError(f"--list cannot be used with {args.answer}")
+    if args.session and args.answer != _ALLOW:
+        raise UsageError("--session requires allow")
+    if needs_number and args.number is None:
+        raise UsageError(f"missing ID: use 'hotenv desk {args.answer} ID'")
+    if args.number is not None and not needs_number:
+        raise UsageError(f"unexpected argument '{args.number}'")
 
 
 def run(args: argparse.Namespace) -> None:
     """Answer one question, or all that come."""
-    from hotenv.desk.human import answer, reload
+    from hotenv.desk.human import RELOADED, answer, reload
     from hotenv.desk.place import find_place
     from hotenv.desk.questions import NO, ONCE, SESSION
 
+    _check(args)
     place = find_place(os.getcwd(), args.agent)
     if args.answer == _RELOAD:
         reload(place)
+        say(RELOADED)
     elif args.answer is not None:
-        if args.number is None:
-            raise UsageError(f"missing ID: use 'hotenv desk {args.answer} ID'")
         said = NO if args.answer == _DENY else SESSION if args.session else ONCE
         answer(place, args.number, said)
     elif args.list:
@@ -91,8 +104,9 @@ def _list(place: Place) -> None:
     from hotenv.desk.questions import shown
 
     watch = Watch(place)
-    select.select([watch.fileno()], [], [])
-    watch.read()
-    watch.close()
+    try:
+        watch.read_first()
+    finally:
+        watch.close()
     rows = [[str(each["number"]), shown(each["argv"]), each["folder"]] for each in watch.questions]
     write_table(rows, ("ID", "COMMAND", "DIRECTORY"))

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 
-from hotenv.errors import ArtifactError, UnreachableError, UsageError, because
+from hotenv.errors import (
+    ArtifactError,
+    UnreachableError,
+    UnresponsiveError,
+    UsageError,
+    because,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hotenv.desk.place import Place
+
+RELOADED = "the desk now uses the project's file as it is"
 
 _PATIENCE = 10.0  # seconds
 _PIECE = 64 * 1024
@@ -67,6 +76,17 @@ class Watch:
     def fileno(self) -> int:
         """For poll: readable when :meth:`read` has something."""
         return self._connection.fileno()
+
+    def read_first(self) -> None:
+        """Take the questions that are open.
+
+        Error handling: as for :meth:`read`; raises UnresponsiveError if nothing comes for 10
+        seconds.
+        """
+        while not self.directory:
+            if not select.select([self.fileno()], [], [], _PATIENCE)[0]:
+                raise UnresponsiveError(f"the desk does not answer in {_PATIENCE:.0f} s: try again")
+            self.read()
 
     def read(self) -> bool:
         """Take what has come; whether there is a question that was not there before.

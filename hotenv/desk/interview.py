@@ -7,7 +7,7 @@ import select
 import termios
 import tty
 
-from hotenv.desk.human import Watch, answer, reload
+from hotenv.desk.human import RELOADED, Watch, answer, reload
 from hotenv.desk.questions import NO, ONCE, SESSION, shown
 from hotenv.errors import UsageError
 from hotenv.printable import printable
@@ -27,6 +27,7 @@ _ANSWERS = {
     b"n": (NO, "denied"),
 }
 _RELOAD, _QUIT = b"r", (b"q", b"")
+_KEYS = {*_ANSWERS, _RELOAD}
 
 
 class Interview:
@@ -60,14 +61,15 @@ class Interview:
             self._watch.close()
 
     def _greet(self) -> None:
-        select.select([self._watch.fileno()], [], [])
-        self._watch.read()
+        self._watch.read_first()
         directory = printable(self._watch.directory)
         write_output(f"waiting for the agent of {directory} to ask (q: quit)\n".encode())
         self._show()
 
     def _press(self, key: bytes) -> bool:
         """Do what ``key`` says; whether there may be another one."""
+        if self._shown is not None and (key in _KEYS or key in _QUIT):
+            write_output(b"\n")  # the line of the keys ends there
         if key in _QUIT:
             return False
         if self._withdrawn and key in _ANSWERS:
@@ -96,7 +98,7 @@ class Interview:
         """Show the oldest question, unless it is shown."""
         if self._shown is not None and self._shown not in self._open():
             self._shown, self._withdrawn = None, True
-            write_output(b"(answered elsewhere, or no longer waiting)\n")
+            write_output(b"\n(answered elsewhere, or no longer waiting)\n")
         if self._shown is None and self._watch.questions:
             # What was typed before it was shown is no answer to it.
             termios.tcflush(_STDIN, termios.TCIFLUSH)
@@ -111,7 +113,7 @@ def _reload(place: Place) -> None:
     except UsageError as error:
         say(str(error))
     else:
-        say("the desk now uses the project's file as it is")
+        say(RELOADED)
 
 
 def _text(question: dict[str, Any]) -> str:

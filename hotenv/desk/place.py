@@ -97,6 +97,8 @@ def find_place(directory: str, agent: int | None = None) -> Place:
     found = near or [*alive]
     if agent is not None:
         found = [each for each in alive if each[1] == agent]
+    if not found and agent is not None:
+        raise NoSessionError(f"no 'hotenv agent' has the process ID {agent}")
     if not found:
         raise NoSessionError("no agent is running: start one with 'hotenv agent -- AGENT'")
     if len(found) > 1:

@@ -15,6 +15,7 @@ from typing import cast
 
 import trio
 
+from hotenv.audit.writer import check
 from hotenv.coredump import forbid_core_dumps
 from hotenv.desk.answering import serve_human
 from hotenv.desk.desk import Desk
@@ -42,7 +43,12 @@ _HUMANS = 16
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until the agent has ended, or SIGTERM comes."""
+    """Serve until the agent has ended, or SIGTERM comes.
+
+    Error handling: raises UsageError for what the project's file cannot say, SystemFailureError if
+    the log cannot be written or there can be no sockets.
+    """
+    check(settings.audit)
     place = Place(settings.place)
     desk = Desk(settings)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
