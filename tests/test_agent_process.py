@@ -82,7 +82,9 @@ def test_settings_of_well_known_agents(
     assert done.stdout == (f"{home}/.claude\n".encode() if name == "claude" else b"\n")
 
 
-@pytest.mark.parametrize("what", ["home", "allowed", "no table", "not allowed", "no file"])
+@pytest.mark.parametrize(
+    "what", ["home", "allowed", "no table", "not allowed", "no file", "nothing"]
+)
 def test_it_does_not_start(
     shop: Path, tmp_path: Path, runtime: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +94,8 @@ def test_it_does_not_start(
         "allowed": "what hotenv keeps",
         "no table": "no table [agent]",
         "not allowed": "run 'hotenv allow'",
-        "no file": "no table [agent]",
+        "no file": "no hotenv.toml in",
+        "nothing": "lets an agent run nothing",
     }[what]
     if what == "home":
         monkeypatch.setenv("HOME", str(shop))
@@ -101,6 +104,8 @@ def test_it_does_not_start(
         assert hotenv("allow", cwd=shop).returncode == 0
     elif what == "no table":
         (shop / "hotenv.toml").write_text("[guard]\nno-network = true\n")
+    elif what == "nothing":
+        write_project(shop, "deny = ['**']")
     elif what == "not allowed":
         (shop / "hotenv.toml").write_text("[agent]\nallow = ['**']\n")
     else:
@@ -122,6 +127,33 @@ def test_what_hotenv_keeps(shop: Path, state: Path, runtime: Path, tmp_path: Pat
     )
     assert agent(shop, script, "--audit", str(log)).stdout == b"ran\n"
     assert log.exists()
+
+
+def test_what_is_noted(tmp_path: Path) -> None:
+    """What cannot be written yet, and what a session is made from that the agent can change."""
+    directory = tmp_path / "shop"
+    directory.mkdir()
+    (directory / "source.sh").write_text("echo API_TOKEN=1234-abcd\n")
+    rules = RULES + "write = ['build']"
+    write_project(directory, rules, '[session]\nsource = ["sh", "source.sh"]')
+    done = agent(directory, "hotenv run -- printenv API_TOKEN")
+    assert done.stdout == b"[API_TOKEN]\n"
+    first, second = done.stderr.decode().splitlines()
+    assert first == (
+        f"hotenv: note: {directory}/build of agent.write is not there: commands cannot create it"
+    )
+    assert second.startswith(f"hotenv: note: the agent can change {directory}/source.sh, which")
+    write_project(directory, RULES, '[session]\ninput = "source.sh"')
+    assert agent(directory, "true").stderr == b""
+    assert hotenv("stop", cwd=directory).returncode == 0
+
+
+def test_a_log_that_cannot_be_written(shop: Path, runtime: Path) -> None:
+    """An agent without one is not started."""
+    done = agent(shop, "echo started", "--audit", "/nowhere/log")
+    assert (done.returncode, done.stdout) == (8, b"")
+    assert b"/nowhere/log" in done.stderr
+    assert desks(runtime) == []
 
 
 def test_its_exit_status(shop: Path) -> None:
@@ -153,6 +185,11 @@ def test_credentials(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             (home / name).mkdir()
             (home / name / "file").write_text(f"{name}\n")
         monkeypatch.setenv("HOME", str(home))
+        # Not because of what is closed beside it: it would not be open for writing anyway.
+        said = agent(shop, f"touch {home}/new").stderr
+        assert said.endswith(
+            b"hotenv: blocked write %s/new by touch (fs-readonly)\n" % os.fsencode(home)
+        )
         script = f"cat {home}/.ssh/file {home}/.aws/file {home}/notes/file {home}/public/file"
         options = ["--allow-read", f"{home}/.aws", "--deny-read", f"{home}/notes"]
         assert agent(shop, script).stdout == b"notes\npublic\n"

@@ -65,9 +65,9 @@ def test_the_rest() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        (("allow", "deny"), "allow: has '**', and so has deny: keep it in one of them"),
-        (("allow", "ask"), "allow: has '**', and so has ask: keep it in one of them"),
-        (("ask", "deny"), "ask: has '**', and so has deny: keep it in one of them"),
+        (("allow", "deny"), "allow: '**' is also in deny: keep it in one of them"),
+        (("allow", "ask"), "allow: '**' is also in ask: keep it in one of them"),
+        (("ask", "deny"), "ask: '**' is also in deny: keep it in one of them"),
     ],
 )
 def test_two_rests(keys: tuple[str, str], message: str) -> None:
@@ -95,7 +95,7 @@ def test_deny_all() -> None:
 
 def test_no_patterns() -> None:
     """An error says which one it is."""
-    with pytest.raises(FieldError, match=r"^pattern a && b: '&' is for a shell"):
+    with pytest.raises(FieldError, match=r"^pattern a && b: '&' means something to a shell"):
         Rules(allow=["a", "a && b"])
 
 

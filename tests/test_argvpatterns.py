@@ -96,12 +96,15 @@ def test_not_matching(text: str, argv: list[str]) -> None:
         ("a\\", "a backslash must have a character of its line after it"),
         ("a\\\nb", "a backslash must have a character of its line after it"),
         ('"a\\\nb"', "a backslash must have a character of its line after it"),
-        ("it's", "the quotation mark ' is not closed"),
-        ('a "b', 'the quotation mark " is not closed'),
+        ("it's", "unclosed quote: '"),
+        ('a "b', 'unclosed quote: "'),
         ("** a", "'**' must be the last word, or in single quotes"),
         ("a ** **", "'**' must be the last word, or in single quotes"),
-        *((f"npm {word}", "'*' stands for a whole word: ") for word in ("te*", "*t", "a*b", "***")),
-        *((f"npm {word}", "'*' stands for a whole word: ") for word in ("*''", "*'*'", "\\**")),
+        *(
+            (f"npm {word}", "'*' matches only a whole word: ")
+            for word in ("te*", "*t", "a*b", "***")
+        ),
+        *((f"npm {word}", "'*' matches only a whole word: ") for word in ("*''", "*'*'", "\\**")),
     ],
 )
 def test_refused(text: str, message: str) -> None:
@@ -121,7 +124,7 @@ def test_refused(text: str, message: str) -> None:
 )
 def test_for_a_shell(text: str) -> None:
     """Who writes what a shell would take for more is told that there is none."""
-    with pytest.raises(FieldError, match="is for a shell, and none runs the command: put what is"):
+    with pytest.raises(FieldError, match="means something to a shell, and no shell runs the"):
         Pattern(text)
 
 

@@ -24,7 +24,8 @@ def test_without_its_library(
     assert main(["mcp"]) == 8
     assert capfd.readouterr() == (
         "",
-        "hotenv: hotenv mcp needs the library mcp, version 2: run pip install 'hotenv[mcp]'\n",
+        "hotenv: hotenv mcp needs the library mcp, version 2: run "
+        f"{sys.executable} -m pip install 'mcp>=2,<3' (or pipx inject hotenv 'mcp>=2,<3')\n",
     )
 
 

@@ -34,8 +34,8 @@ def add_options(parser: Parser) -> None:
     parser.epilog = "example: hotenv agent -- claude"
     for option, metavar, text in (
         ("--allow-write", "PATH", "let AGENT change PATH and everything in it"),
-        ("--allow-unix", "PATH", "let AGENT connect to the Unix socket PATH, or to any in it"),
-        ("--allow-read", "PATH", "let AGENT read PATH, although it is a place for credentials"),
+        ("--allow-unix", "PATH", "let AGENT connect to the Unix socket PATH, or to any below it"),
+        ("--allow-read", "PATH", "let AGENT read PATH, even if it holds credentials"),
         ("--deny-read", "PATH", "keep AGENT from reading PATH and everything in it"),
     ):
         parser.add_argument(
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> NoReturn:
-    from hotenv.cli.desksettings import desk_settings
+    from hotenv.cli.desksettings import desk_settings, note_problems
     from hotenv.cli.session import ask_or_start
     from hotenv.desk.agents import environment_of
     from hotenv.desk.client import VARIABLE
@@ -86,6 +86,7 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
     opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
     check_reach(terms_of(project.agent, settings).writable, opened, settings.audit)
     life = start_desk(settings)
+    note_problems(project, settings)
     own = {name: os.path.join(home, path) for name, path in environment_of(argv[0]).items()}
     env = {
         **{name.encode(): value.encode() for name, value in own.items()},

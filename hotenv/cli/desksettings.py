@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from hotenv.errors import UsageError
+from hotenv.stdio import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from hotenv.desk.place import Place
     from hotenv.desk.settings import Settings
     from hotenv.project.settings import Project
+
+
+_SEE = "(see 'hotenv help project')"
 
 
 def add_audit(parser: Parser) -> None:
@@ -32,13 +36,32 @@ def project_of_agent() -> Project:
     from hotenv.project.settings import consult
 
     project, reason = consult()
-    if project is None or not project.has_agent:
+    if project is None:
+        where = f"no hotenv.toml in {os.getcwd()} or any parent directory"
+        raise UsageError(reason or f"{where}: say there what an agent may run {_SEE}")
+    if not project.agent_table:
+        raise UsageError(f"no table [agent] in {project.path}: say what an agent may run {_SEE}")
+    if not project.has_agent:
         raise UsageError(
-            reason
-            or "no table [agent] in hotenv.toml: say there what the agent may run (see 'hotenv "
-            "help agents')"
+            f"[agent] in {project.path} lets an agent run nothing: add allow or ask {_SEE}"
         )
     return project
+
+
+def note_problems(project: Project, settings: Settings) -> None:
+    """Say what will not be as it seems."""
+    from hotenv.guards.fields import is_within
+
+    for path in project.agent.write:
+        if not os.path.exists(path):
+            say(f"note: {path} of agent.write is not there: commands cannot create it")
+    closed = [project.input] if "input" in project.session else []  # nothing there is changed
+    for path in project.own_files:
+        if path not in closed and is_within(os.path.realpath(path), settings.writable):
+            say(
+                f"note: the agent can change {path}, which your session is made from: keep it "
+                "outside the project (see 'hotenv help agents')"
+            )
 
 
 def desk_settings(
@@ -59,6 +82,7 @@ def desk_settings(
         directory=project.directory,
         writable=[os.path.realpath(each) for each in writable],
         audit=os.path.abspath(audit),
+        file=os.path.basename(project.path),
         can_ask=_has_terminal(),
         composition=project.composition,
         environment={n.decode("latin-1"): v.decode("latin-1") for n, v in inherited.items()},

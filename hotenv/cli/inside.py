@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hotenv.errors import UsageError, attempt
+from hotenv.errors import NoSessionError, UnreachableError, UsageError, attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ HARMLESS = ("help", "completion", "guard", "audit", "mcp")
 """Commands that have nothing to do with a session."""
 
 _RUN = "'hotenv run -- COMMAND [ARG ...]'"
-_USAGE = f"an agent cannot use options of 'run', as the project's file decides: use {_RUN}"
+_USAGE = f"options of 'run' do not work for an agent, as the project's file decides: use {_RUN}"
 
 
 def is_for_desk(argv: Sequence[str]) -> bool:
@@ -37,43 +37,62 @@ def _without_directories(argv: Sequence[str]) -> list[str]:
 def run(path: str, argv: Sequence[str]) -> None:
     """Run the command line ``argv`` at the desk whose socket is at ``path``.
 
-    Error handling: raises UsageError for what is not for an agent.
+    Error handling: raises UsageError for what agents cannot use.
     """
     words = list(argv)
     while words[:1] == ["-C"] and len(words) > 1:
         with attempt(f"change to directory {words[1]}"):
             os.chdir(words[1])
         words = words[2:]
-    if words == ["status"]:
-        _status(path)
-        return
-    if words[:1] != ["run"]:
-        name = " ".join(["hotenv", *words[:1]])
+    if words[:1] == ["run"]:
+        _run(path, _command(words[1:]))
+    elif words in (["status"], ["status", "--json"]):
+        _status(path, as_json=len(words) > 1)
+    else:
+        from hotenv.cli import commandline
+
+        if words and words[0] not in commandline.COMMANDS:
+            commandline.run(words)  # says what it is
+        name = " ".join(["hotenv", *words[: 2 if words[:1] == ["status"] else 1]])
         raise UsageError(
-            f"'{name}' is not for an agent: to run a command with the session's variables, use "
+            f"an agent cannot use '{name}': to run a command with the session's variables, use "
             f"{_RUN}"
         )
-    command = words[2:] if words[1:2] == ["--"] else words[1:]
+
+
+def _command(words: Sequence[str]) -> Sequence[str]:
+    """The command behind ``run``."""
+    command = words[1:] if words[:1] == ["--"] else words
     if not command:
         raise UsageError(f"missing command: use {_RUN}")
-    if words[1:2] != ["--"] and command[0].startswith("-"):
+    if words[0] != "--" and words[0].startswith("-"):
         raise UsageError(_USAGE)
-    _run(path, command)
+    return command
 
 
-def _status(path: str) -> None:
+def _status(path: str, *, as_json: bool) -> None:
     """Say where commands run, and which variables they get: never a value."""
     from hotenv.desk.client import ask_desk
     from hotenv.desk.frames import STATUS, VARIABLES
-    from hotenv.stdio import write_table
+    from hotenv.stdio import write_output, write_table
 
-    status = ask_desk(path, STATUS)
-    names = ask_desk(path, VARIABLES)
-    write_table([["directory", status["directory"]], *(["variable", name] for name in names)])
+    directory, names = ask_desk(path, STATUS)["directory"], ask_desk(path, VARIABLES)
+    if as_json:
+        import json
+
+        write_output(json.dumps({"directory": directory, "variables": names}).encode() + b"\n")
+    else:
+        write_table([["directory", directory], *(["variable", name] for name in names)])
 
 
 def _run(path: str, argv: Sequence[str]) -> NoReturn:
     from hotenv.desk.client import run_at_desk
     from hotenv.handover.standin import end_like
 
-    end_like(run_at_desk(path, argv))
+    try:
+        status = run_at_desk(path, argv)
+    except (NoSessionError, UnreachableError) as error:
+        from hotenv.desk.tools import told
+
+        raise type(error)(told(error)) from error
+    end_like(status)

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
     from hotenv.cli.parser import Parser
 
-_MISSING = "hotenv mcp needs the library mcp, version 2: run pip install 'hotenv[mcp]'"
+_MISSING = (
+    "hotenv mcp needs the library mcp, version 2: run {python} -m pip install 'mcp>=2,<3' (or pipx "
+    "inject hotenv 'mcp>=2,<3')"
+)
 _ALONE = (
-    "nothing but [agent] of {file} keeps this agent from the session, as it was not started by "
-    "'hotenv agent'"
+    "warning: this agent was not started by 'hotenv agent': it can read every value with 'hotenv "
+    "dump'"
 )
 _RESTART = "ask the user to start this server again"
 
@@ -31,7 +34,7 @@ def add_options(parser: Parser) -> None:
         "Serve the Model Context Protocol on standard input and output: an agent that starts this "
         "gets tools that run commands with the session's variables, if [agent] in the project's "
         "file allows it, and never sees a value. Inside 'hotenv agent' it does what 'hotenv run' "
-        "does there. Elsewhere nothing but that table keeps the agent from the session."
+        "does there. Elsewhere, nothing stops the agent from reading the session itself."
     )
     parser.epilog = "example: claude mcp add hotenv -- hotenv mcp"
     add_audit(parser)
@@ -42,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
     try:
         from hotenv.desk import mcp
     except ModuleNotFoundError as error:
-        raise SystemFailureError(_MISSING) from error
+        raise SystemFailureError(_MISSING.format(python=sys.executable)) from error
     if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("'hotenv mcp' is for an agent, which starts it: see 'hotenv help agents'")
     from hotenv.desk.parents import desk_of_parents
@@ -58,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _serve_alone(audit: str | None) -> None:
     """Serve with a desk of our own, which ends with this process, however that does."""
-    from hotenv.cli.desksettings import desk_settings, project_of_agent
+    from hotenv.cli.desksettings import desk_settings, note_problems, project_of_agent
     from hotenv.desk import mcp
     from hotenv.desk.place import make_place
     from hotenv.desk.start import start_desk
@@ -71,7 +74,8 @@ def _serve_alone(audit: str | None) -> None:
         writable = [project.directory]  # what else the agent can write is not known
         settings = desk_settings(project, place, writable, inherited_environment(), audit)
         life = start_desk(settings)
-        say(_ALONE.format(file=project.path))
+        note_problems(project, settings)
+        say(_ALONE)
         try:
             mcp.serve(Visitor(place.requests, _RESTART))
         finally:

@@ -67,7 +67,7 @@ class Approver:
         pattern = None if verdict.pattern is None else str(verdict.pattern)
         record.decided(verdict.decision, pattern)
         if verdict.decision == DENY:
-            raise UsageError(_denied(pattern))
+            raise UsageError(_denied(pattern, self.terms.settings.file))
         program = await self._find(request)
         if verdict.decision == ALLOW:
             return program
@@ -111,7 +111,7 @@ class Approver:
         return await self._questions.ask(question, self.terms.agent.ask_timeout)
 
 
-def _denied(pattern: str | None) -> str:
+def _denied(pattern: str | None, file: str) -> str:
     if pattern is None:
-        return "this command is not allowed: no pattern in [agent] of hotenv.toml matches it"
-    return f"this command is denied by the pattern '{pattern}' in [agent] of hotenv.toml"
+        return f"this command is not allowed: no pattern in [agent] of {file} matches it"
+    return f"this command is denied by the pattern '{pattern}' in [agent] of {file}"

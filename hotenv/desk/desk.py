@@ -80,7 +80,7 @@ class Desk:
         directory = self._settings.directory
         project, reason = await trio.to_thread.run_sync(consult, directory)
         if project is None or project.directory != directory:
-            raise UsageError(reason or f"there is no hotenv.toml in {directory} any more")
+            raise UsageError(reason or f"{self._settings.file} is gone from {directory}")
         settings = evolve(
             self._settings, agent=project.agent_table, composition=project.composition
         )

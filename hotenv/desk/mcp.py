@@ -109,7 +109,7 @@ class _Tools:
     ) -> types.CallToolResult:
         if params.name not in tools.TOOLS:
             there = ", ".join(tools.TOOLS)
-            raise MCPError(types.INVALID_PARAMS, f"no such tool: there is {there}")
+            raise MCPError(types.INVALID_PARAMS, f"no such tool: use one of {there}")
         try:
             return _answered(await self._do(params.name, params.arguments or {}, context))
         except HotenvError as error:

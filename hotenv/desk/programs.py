@@ -145,4 +145,6 @@ def open_folder(path: str, identity: tuple[int, int], root: str) -> int:
     if (status.st_dev, status.st_ino) == identity and is_within(where, [root]):
         return folder
     os.close(folder)
-    raise UsageError(f"commands for an agent run in {root} only: change to a directory in it")
+    raise UsageError(
+        f"an agent's commands run only in {root} and below: change to a directory there"
+    )

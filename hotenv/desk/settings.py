@@ -13,16 +13,17 @@ from attrs import asdict, field, frozen
 class Settings:
     """``place``: the directory of its sockets. ``directory``: that of the project.
 
-    ``writable``: what the agent can write. ``audit``: the path of the log. ``agent``: the table of
-    that name in the project's file. ``composition``: what ``run`` does in the project.
-    ``can_ask``: whether there is a terminal. ``environment``: what the desk was started with, with
-    a character for each byte.
+    ``file``: the name of the project's file there. ``agent``: the table of that name in it, and
+    ``composition``: what ``run`` does in the project. ``writable``: what the agent can write.
+    ``audit``: the path of the log. ``can_ask``: whether there is a terminal. ``environment``: what
+    the desk was started with, with a character for each byte.
     """
 
     place: str
     directory: str
     writable: list[str]
     audit: str
+    file: str
     agent: Mapping[str, Any]
     can_ask: bool = False
     composition: Mapping[str, Any] = field(factory=dict)

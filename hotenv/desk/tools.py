@@ -26,9 +26,9 @@ MAX_OUTPUT = 32 * 1024
 """Bytes of each output that an agent gets: it has to read them all."""
 
 INSTRUCTIONS = (
-    "Runs commands that need secrets, which nobody shows you: they are in the environment of the "
-    "command, and [NAME] stands for each in its output. The user has said which commands may run, "
-    "and may be asked. A command that needs no secrets is better run without this."
+    "Runs commands that need secrets. The command gets them in its environment; you see [NAME] in "
+    "their place. The user has said which commands may run, and may be asked. Run commands that "
+    "need no secrets yourself."
 )
 
 _INVALID_REQUEST = -32600
@@ -64,12 +64,12 @@ def _is(kind: str, description: str, **more: object) -> dict[str, Any]:
 _ARGUMENTS = {
     "argv": _is(
         "array",
-        "The program, which is on PATH, and each of its arguments. No shell looks at them.",
+        "A program on PATH and its arguments. No shell is involved.",
         items={"type": "string"},
         minItems=1,
     ),
     "cwd": _is("string", "The directory, which is in the project. Default: that of this server."),
-    "stdin": _is("string", "Text for standard input, which is empty otherwise."),
+    "stdin": _is("string", "Text for standard input. Default: empty."),
     "timeout": _is(
         "number",
         f"Seconds after which the command is ended. Default: {TIMEOUT:.0f}.",
@@ -79,9 +79,9 @@ _ARGUMENTS = {
 }
 
 _RESULT = {
-    "exit_code": _is("integer", "128 and the signal if one has ended it, 124 after the timeout."),
+    "exit_code": _is("integer", "128 plus the signal number if a signal ended it; 124 on timeout."),
     "stdout": _is("string", "What it wrote, with [NAME] in the place of a secret's value."),
-    "stderr": _is("string", "The same of standard error."),
+    "stderr": _is("string", "The same for standard error."),
     "truncated": _is("boolean", "Whether the middle of an output was left out."),
     "stdout_missing_bytes": _is("integer", "How much was left out of stdout."),
     "stderr_missing_bytes": _is("integer", "How much was left out of stderr."),
@@ -145,7 +145,7 @@ def wanted(arguments: Mapping[str, Any], folder: str) -> Wanted:
     if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
         raise UsageError("argv: must be a list of strings: the program, and each of its arguments")
     if not argv or not argv[0]:
-        raise UsageError("argv: names no program")
+        raise UsageError("argv: is empty")
     cwd = arguments.get("cwd")
     stdin = arguments.get("stdin")
     return Wanted(

@@ -103,7 +103,8 @@ def _is_label(label: str) -> bool:
 def _wrong(text: str) -> FieldError:
     return FieldError(
         "allow_domain",
-        "must be HOST or HOST:PORT, without '*': use .HOST for HOST and all hosts below it",
+        f"must be HOST or HOST:PORT (up to {HIGHEST_PORT}), without '*' or 'https://': use .HOST "
+        "for HOST and all hosts below it",
         text,
     )
 

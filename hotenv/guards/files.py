@@ -237,9 +237,16 @@ class Files:
 
     def _blocked(self, what: str, call: Call, place: Place, *, names: bool) -> Blocked:
         """``names``: whether it is about a name that appears or vanishes."""
-        if guard := self._closing(place, names=names):
-            return Blocked(guard, what, path=place.path)
-        return blocked_change(call, what, place.path)
+        closing = self._closing(place, names=names)
+        if not closing:
+            return blocked_change(call, what, place.path)
+        if closing == DENY_READ and not self._closed.denies(place.path) and self._is_fixed(place):
+            # It would be refused anyway. No exception would open it: something in it is closed.
+            return Blocked(FS_READONLY, what, path=place.path)
+        return Blocked(closing, what, path=place.path)
+
+    def _is_fixed(self, place: Place) -> bool:
+        return self._readonly and not is_within(place.path, self._writable)
 
     def _closing(self, place: Place, *, names: bool = False) -> str:
         """The guard that closes ``place``, whatever the exceptions from the others; or nothing."""

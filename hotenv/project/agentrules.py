@@ -69,7 +69,7 @@ class Rules:
         if before.pattern is not None and before.decision != verdict.decision:
             raise FieldError(
                 verdict.decision,
-                f"has '{REST}', and so has {before.decision}: keep it in one of them",
+                f"'{REST}' is also in {before.decision}: keep it in one of them",
             )
         self._rest = verdict
 

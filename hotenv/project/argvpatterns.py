@@ -96,7 +96,7 @@ def _word(characters: list[tuple[str, bool]]) -> tuple[str, bool]:
     if ONE not in bare:
         return word, False
     if bare not in (ONE, REST) or len(bare) != len(characters):
-        raise ValueError(f"'{ONE}' stands for a whole word: put it in single quotes if it does not")
+        raise ValueError(f"'{ONE}' matches only a whole word: put a literal star in single quotes")
     return word, True
 
 
@@ -119,7 +119,7 @@ def _characters(text: str) -> Iterator[tuple[str, bool]]:
             quote = character if character in "'\"" else ""
             yield ("", True) if quote else (character, False)
     if quote:
-        raise ValueError(f"the quotation mark {quote} is not closed")
+        raise ValueError(f"unclosed quote: {quote}")
 
 
 def _escaped(character: str, quote: str) -> Iterator[tuple[str, bool]]:
@@ -133,6 +133,6 @@ def _escaped(character: str, quote: str) -> Iterator[tuple[str, bool]]:
 
 def _of_shells(character: str) -> ValueError:
     return ValueError(
-        f"{character!r} is for a shell, and none runs the command: put what is meant as it is in "
-        "single quotes"
+        f"{character!r} means something to a shell, and no shell runs the command: write a pattern "
+        "for each command, or put what is literal in single quotes"
     )

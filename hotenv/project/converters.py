@@ -103,14 +103,22 @@ def modules(value: object) -> list[str]:
 
 
 def commands(value: object) -> list[str]:
-    """Patterns for the words of commands."""
-    return [str(Pattern(each)) for each in texts(value)]
+    """Patterns for the words of commands, whose programs are found on the PATH."""
+    patterns = [*map(Pattern, texts(value))]
+    for each in patterns:
+        if each.words and "/" in (each.words[0] or ""):
+            raise FieldError(
+                "pattern", "matches nothing that is run: name a program on PATH", str(each)
+            )
+    return [*map(str, patterns)]
 
 
 def paths(value: object) -> list[str]:
     """Absolute ones, and those that do not lead out of the directory of the file."""
     found = texts(value)
     for each in found:
+        if each.split("/")[0].startswith("~"):
+            raise FieldError("paths", "'~' is not expanded: use an absolute path", each)
         if posixpath.normpath(each).split("/")[0] == "..":
             raise FieldError("paths", "leads out of the directory: use an absolute path", each)
     return found

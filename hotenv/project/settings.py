@@ -9,7 +9,7 @@ from hotenv.errors import HotenvError
 from hotenv.project.agent import Agent
 from hotenv.project.file import ProjectFile, nearest_file
 from hotenv.project.tables import SOURCES, check_tables
-from hotenv.project.trust import refusal
+from hotenv.project.trust import own_files, refusal
 
 _ARGUMENTS = {"except": "excluded", "pass": "passed", "as-file": "as_file"}
 
@@ -23,12 +23,18 @@ class Project:
     def __init__(self, file: ProjectFile) -> None:
         """Error handling: raises UsageError if it says what no file can."""
         values = check_tables(file.tables, file.where)
+        self._file = file
         self.path: str = file.path
         self.directory: str = file.directory
         self.session: dict[str, Any] = values["session"]
         self.run: dict[str, Any] = values["run"]
         self.agent_table: dict[str, Any] = values["agent"]
         self.agent: Agent = Agent(self.agent_table, file.directory)
+
+    @property
+    def own_files(self) -> list[str]:
+        """The files of the project that its source is, or that this runs or reads."""
+        return [*own_files(self._file)]
 
     @property
     def has_source(self) -> bool:
