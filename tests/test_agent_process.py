@@ -190,6 +190,9 @@ def test_credentials(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert said.endswith(
             b"hotenv: blocked write %s/new by touch (fs-readonly)\n" % os.fsencode(home)
         )
+        (home / "rc").write_text("")
+        said = agent(shop, f"echo x >>{home}/rc").stderr
+        assert said.endswith(b": allow it with --allow-write %s/rc\n" % os.fsencode(home))
         script = f"cat {home}/.ssh/file {home}/.aws/file {home}/notes/file {home}/public/file"
         options = ["--allow-read", f"{home}/.aws", "--deny-read", f"{home}/notes"]
         assert agent(shop, script).stdout == b"notes\npublic\n"

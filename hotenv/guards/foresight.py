@@ -41,11 +41,16 @@ def identity_of(status: os.stat_result) -> Identity:
 
 
 def _excepted(path: str) -> str:
-    """What an exception should open: the directory, but not all devices for one of them."""
+    """What an exception should open: the directory, but not all devices for one of them.
+
+    Nor a whole home, or everything, for what is in there.
+    """
     if is_within(path, SETTINGS):
         return ""  # nothing could
-    is_device = is_within(path, ["/dev"]) and os.path.exists(path)
-    return path if is_device else os.path.dirname(path)
+    directory, is_there = os.path.dirname(path), os.path.exists(path)
+    if directory in ("/", os.path.expanduser("~")):
+        return path if is_there else ""
+    return path if is_there and is_within(path, ["/dev"]) else directory
 
 
 class Place:
