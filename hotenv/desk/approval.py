@@ -45,7 +45,7 @@ _REFUSED = {
 
 
 class Approver:
-    """Approves requests as ``terms`` say, or whoever answers ``questions``."""
+    """Approves requests as ``terms`` say, or as ``questions`` are answered."""
 
     def __init__(self, terms: Terms, questions: Questions) -> None:
         self.terms: Terms = terms

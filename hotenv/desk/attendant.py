@@ -51,7 +51,7 @@ def main() -> None:
     for each in (wakeup, end):
         os.set_blocking(each, False)
     if terminal := settings["terminal"]:
-        # In the session of its parent the command can be stopped: it has somebody to continue it.
+        # In the session of its parent the command can be stopped: the parent can continue it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         fcntl.ioctl(terminal[0], termios.TIOCSCTTY, 0)
     attendant = os.getpid()

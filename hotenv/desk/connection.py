@@ -78,7 +78,7 @@ class Connection:
             pass
 
     async def send(self, frame: bytes) -> None:
-        """Send it ``frame``. If it has ended, whoever reads its frames notices that."""
+        """Send it ``frame``. That it has ended is noticed where its frames are read."""
         async with self._sending:
             with suppress(trio.BrokenResourceError):
                 await self._stream.send_all(frame)

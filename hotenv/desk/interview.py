@@ -31,7 +31,7 @@ _KEYS = {*_ANSWERS, _RELOAD}
 
 
 class Interview:
-    """With whoever is at standard input and output, about the questions of the desk at ``place``.
+    """With the user at standard input and output, about the questions of the desk at ``place``.
 
     Error handling: raises UnreachableError when the desk has ended.
     """

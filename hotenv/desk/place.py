@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import secrets
 import shutil
 import socket
 from contextlib import suppress
 
 from hotenv.errors import NoSessionError, SystemFailureError, attempt
 from hotenv.exchange.peer import tell_senders
-from hotenv.session.runtime import PRIVATE_DIRECTORY, find_runtime_bases, make_runtime_base
+from hotenv.session.lockeddirectory import create_locked, lock_directory
+from hotenv.session.runtime import find_runtime_bases, make_runtime_base
 from hotenv.session.socketfile import BACKLOG
 
 TYPE_CHECKING = False
@@ -57,7 +56,7 @@ class Place:
             return None
 
     def is_alive(self) -> bool:
-        """Whether somebody listens."""
+        """Whether a desk listens."""
         with socket.socket(socket.AF_UNIX) as one:
             return one.connect_ex(self.answers) == 0
 
@@ -73,14 +72,8 @@ def make_place() -> Place:
     """
     base = make_runtime_base()
     with attempt(f"create a directory in {base}"):
-        while True:
-            path = os.path.join(base, PREFIX + secrets.token_hex(4))
-            # A directory without a lock may be removed by prune at any moment.
-            with suppress(FileExistsError, FileNotFoundError, BlockingIOError):
-                os.mkdir(path, PRIVATE_DIRECTORY)
-                lock = _locked(path)
-                if os.path.samestat(os.fstat(lock), os.stat(path)):
-                    return Place(path)
+        path, _ = create_locked(os.path.join(base, PREFIX))
+    return Place(path)
 
 
 def find_place(directory: str, agent: int | None = None) -> Place:
@@ -121,21 +114,10 @@ def remove_abandoned(base: str) -> Iterator[str]:
         if name.startswith(PREFIX):
             place = Place(os.path.join(base, name))
             with suppress(OSError):  # it is in use
-                lock = _locked(place.path)
+                lock = lock_directory(place.path)
                 place.remove()
                 os.close(lock)
                 yield place.path
-
-
-def _locked(path: str) -> int:
-    """A descriptor that keeps ``path`` locked. Raises BlockingIOError if somebody else has it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _listening(path: str) -> socket.socket:

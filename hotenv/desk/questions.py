@@ -68,7 +68,7 @@ class Question:
 class Questions:
     """Those that are open.
 
-    ``can_ask``: whether somebody could answer. ``watchers``: how many look at them.
+    ``can_ask``: whether they could be answered. ``watchers``: how many look at them.
     """
 
     def __init__(self, *, can_ask: bool) -> None:
@@ -84,7 +84,7 @@ class Questions:
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody could answer."""
+        """Whether a question could be answered."""
         return self._can_ask or self.watchers > 0
 
     def is_settled(self, question: Question) -> bool:
@@ -120,7 +120,7 @@ class Questions:
         if number not in self._open or said not in ANSWERS:
             return None
         question, answered, kept = self._open[number]
-        if not kept:  # else somebody else was faster
+        if not kept:  # else another answer was faster
             kept.append(said)
             answered.set()
             if said == SESSION:

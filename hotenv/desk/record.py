@@ -51,7 +51,7 @@ class Record:
     async def deciding(self) -> AsyncIterator[None]:
         """Whether it is run is decided in the block.
 
-        If that raises, it is not: nobody allows it, it cannot be, or whoever asked has gone.
+        If that raises, it is not: nobody allows it, it cannot be, or the requester has gone.
         """
         try:
             yield

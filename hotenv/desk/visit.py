@@ -268,4 +268,4 @@ def _parse(kind: bytes, payload: bytes) -> object:
             return json.loads(payload)
     except ValueError:
         pass
-    raise ArtifactError("the desk has sent what is no answer")
+    raise ArtifactError("the desk has sent an invalid answer")

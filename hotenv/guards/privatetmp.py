@@ -5,7 +5,6 @@ It is locked while it is in use, so that what a killed hotenv left behind can be
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 from shutil import rmtree
@@ -14,6 +13,7 @@ from hotenv.errors import attempt
 from hotenv.guards import syscalls as k
 from hotenv.guards.policy import Guard
 from hotenv.handover.launch import Launch
+from hotenv.session.lockeddirectory import create_locked, lock_directory
 from hotenv.session.owner import is_ours
 from hotenv.session.runtime import PRIVATE_DIRECTORY, SHARED
 
@@ -29,12 +29,8 @@ class PrivateFolder:
 
     def __init__(self) -> None:
         """Create it. Error handling: raises SystemFailureError if that is not possible."""
-        self._lock: int | None = None
-        while self._lock is None:
-            self.path: str = f"{SHARED}/{_PREFIX}{os.urandom(4).hex()}"
-            with attempt(f"create the directory {self.path}"):
-                os.mkdir(self.path, PRIVATE_DIRECTORY)
-                self._lock = _locked_if_there(self.path)
+        with attempt(f"create a directory in {SHARED}"):
+            self.path, self._lock = create_locked(f"{SHARED}/{_PREFIX}")
 
     def excepted(self, guard: Guard) -> Guard:
         """``guard``, which the directory and the sockets in it are excepted from."""
@@ -60,32 +56,10 @@ def remove_abandoned() -> Iterator[str]:
         path = f"{SHARED}/{name}"
         if name.startswith(_PREFIX) and _is_own_directory(path):
             with suppress(OSError):  # it is in use
-                os.close(_locked(path))
+                os.close(lock_directory(path))
                 _remove_tree(path)
                 if not os.path.exists(path):
                     yield path
-
-
-def _locked(path: str) -> int:
-    """A descriptor that keeps ``path`` locked. Raises BlockingIOError if it is locked already."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _locked_if_there(path: str) -> int | None:
-    """The same, or None if :func:`remove_abandoned` was faster: it has no owner until then."""
-    with suppress(FileNotFoundError, BlockingIOError):
-        lock = _locked(path)
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock), os.stat(path)):
-                return lock
-        os.close(lock)
-    return None
 
 
 def _is_own_directory(path: str) -> bool:

@@ -54,7 +54,7 @@ class Rules:
     def __init__(
         self, allow: Iterable[str] = (), ask: Iterable[str] = (), deny: Iterable[str] = ()
     ) -> None:
-        """Error handling: raises FieldError for what is no pattern, and for ``**`` in two lists."""
+        """Error handling: raises FieldError for an invalid pattern, and for ``**`` in two lists."""
         self._patterns: list[tuple[str, Pattern]] = []
         self._rest: Verdict = Verdict(DENY)
         for decision, texts in ((DENY, deny), (ASK, ask), (ALLOW, allow)):

@@ -35,7 +35,7 @@ class Pattern:
     def __init__(self, text: str) -> None:
         """``text``: words with blanks between them, quoted as in a shell.
 
-        Error handling: raises FieldError for what is no pattern.
+        Error handling: raises FieldError for an invalid one.
         """
         try:
             words = [*_words(text)]
