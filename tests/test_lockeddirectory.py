@@ -24,7 +24,7 @@ def test_in_use(tmp_path: Path) -> None:
 
 def test_one_that_is_removed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it is locked, it looks abandoned: then another one is made. None stays open."""
-    removed = []
+    removed: list[str] = []
 
     def remove_first(path: str) -> int:
         lock = lock_directory(path)

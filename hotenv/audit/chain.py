@@ -109,15 +109,17 @@ def _clean(value: object) -> object:
 
 def _beginning(texts: Iterable[str]) -> Iterator[str]:
     """As many of ``texts`` as there may be."""
-    room = _LONGEST_LIST
     clean = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
+    whole = "\0".join(clean)
+    missing = len(whole) - _LONGEST_LIST
+    room = _LONGEST_LIST
     for text in clean:
+        if room < 0:
+            break
         yield text[:room]
         room -= len(text) + 1
-        if room < 0:
-            whole = "\0".join(clean)
-            yield _rest(len(whole) - _LONGEST_LIST, whole)
-            return
+    if missing > 0:
+        yield _rest(missing, whole)
 
 
 def _rest(missing: int, whole: str) -> str:

@@ -97,13 +97,8 @@ class CommandAudit:
         ``blocked``: how often a guard refused something. Returns the status of a failure if the
         line was required and could not be written, which is told.
         """
-        signaled = os.WIFSIGNALED(status)
         try:
-            self.end(
-                status=None if signaled else os.WEXITSTATUS(status),
-                signal=os.WTERMSIG(status) if signaled else None,
-                blocked=blocked,
-            )
+            self.end(**outcome_of(status), blocked=blocked)
         except HotenvError as error:
             say(str(error))
             return SystemFailureError.exit_code << 8
@@ -112,6 +107,15 @@ class CommandAudit:
     def not_started(self) -> None:
         """Log that it could not be executed."""
         self.end(failed="not started")
+
+
+def outcome_of(status: int) -> dict[str, int | None]:
+    """What a line says of the wait status ``status``."""
+    signaled = os.WIFSIGNALED(status)
+    return {
+        "status": None if signaled else os.WEXITSTATUS(status),
+        "signal": os.WTERMSIG(status) if signaled else None,
+    }
 
 
 def timestamp(seconds: float) -> str:

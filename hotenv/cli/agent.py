@@ -82,7 +82,9 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
     guard = _guard(args, argv, project, place)
     _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
     inherited = without_values(inherited_environment(), variables)
-    settings = desk_settings(project, place, guard.allow_write, inherited, args.audit)
+    settings = desk_settings(
+        project, place, guard.allow_write, inherited, args.audit, confined=True
+    )
     opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
     check_reach(terms_of(project.agent, settings).writable, opened, settings.audit)
     life = start_desk(settings)
@@ -107,6 +109,7 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
     from hotenv.cli.guards import existing
     from hotenv.desk.agents import environment_of, settings_of
     from hotenv.desk.reach import homes
+    from hotenv.errors import attempt
     from hotenv.guards.policy import Guard
 
     home = homes()[0]
@@ -115,7 +118,8 @@ def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: P
         *folders,
         *(os.path.join(home, each) for each in environment_of(argv[0]).values()),
     ):
-        os.makedirs(each, mode=0o700, exist_ok=True)
+        with attempt(f"create {each}"):
+            os.makedirs(each, mode=0o700, exist_ok=True)
     written = [existing(each, "--allow-write") for each in args.allow_write]
     opened = [existing(each, "--allow-unix") for each in args.allow_unix]
     return Guard(

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> None:
         answer(place, args.number, said)
     elif args.list:
         _list(place)
-    elif sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    elif not all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout)):
         raise UsageError(
             "'hotenv desk' needs a terminal: without one, use 'hotenv desk --list', then 'hotenv "
             "desk allow ID' or 'hotenv desk deny ID'"
@@ -101,12 +101,15 @@ def run(args: argparse.Namespace) -> None:
 
 def _list(place: Place) -> None:
     from hotenv.desk.human import Watch
-    from hotenv.desk.questions import shown
+    from hotenv.desk.questions import legible, shown
 
     watch = Watch(place)
     try:
         watch.read_first()
     finally:
         watch.close()
-    rows = [[str(each["number"]), shown(each["argv"]), each["folder"]] for each in watch.questions]
+    rows = [
+        [str(each["number"]), shown(each["argv"]), legible(each["folder"])]
+        for each in watch.questions
+    ]
     write_table(rows, ("ID", "COMMAND", "DIRECTORY"))

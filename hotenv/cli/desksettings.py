@@ -70,8 +70,13 @@ def desk_settings(
     writable: Iterable[str],
     inherited: Mapping[bytes, bytes],
     audit: str | None,
+    *,
+    confined: bool,
 ) -> Settings:
-    """For a desk at ``place``. ``writable``: what the agent can write. ``audit``: as given."""
+    """For a desk at ``place``. ``writable``: what the agent can write. ``audit``: as given.
+
+    ``confined``: whether it can write nothing else.
+    """
     from hotenv.desk.settings import Settings
     from hotenv.session.state import make_state_directory, state_directory
 
@@ -87,6 +92,7 @@ def desk_settings(
         composition=project.composition,
         environment={n.decode("latin-1"): v.decode("latin-1") for n, v in inherited.items()},
         agent=project.agent_table,
+        confined=confined,
     )
 
 

@@ -72,7 +72,8 @@ def _serve_alone(audit: str | None) -> None:
     place = make_place()
     try:
         writable = [project.directory]  # what else the agent can write is not known
-        settings = desk_settings(project, place, writable, inherited_environment(), audit)
+        inherited = inherited_environment()
+        settings = desk_settings(project, place, writable, inherited, audit, confined=False)
         life = start_desk(settings)
         note_problems(project, settings)
         say(_ALONE)

@@ -32,7 +32,7 @@ async def serve_human(desk: Desk, stream: trio.SocketStream, settle: Callable[[]
     try:
         order = json.loads(line)
         command = order["command"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return
     if command == "watch":
         await _watch(questions, desk.directory, stream)

@@ -22,6 +22,7 @@ from hotenv.desk.questions import (
     Question,
     Questions,
     Subject,
+    legible,
     shown,
 )
 from hotenv.errors import UsageError
@@ -49,6 +50,7 @@ class Approver:
 
     def __init__(self, terms: Terms, questions: Questions) -> None:
         self.terms: Terms = terms
+        self._generation = questions.generation
         self._inherited = terms.settings.inherited
         self._links = HardLinks(terms.writable)
         self._questions = questions
@@ -91,7 +93,7 @@ class Approver:
 
         Error handling: raises UsageError for more than a human can read.
         """
-        if len(shown(request.argv)) > LONGEST:
+        if len(shown(request.argv)) + len(legible(request.folder)) > LONGEST:
             raise UsageError(
                 f"the user cannot be asked about a command this long (limit {LONGEST} characters): "
                 "shorten it"
@@ -108,7 +110,8 @@ class Approver:
             if not self._questions.can_ask:
                 return _NOBODY
             await connection.send(frames.encode_number(frames.ASKED, question.number))
-        return await self._questions.ask(question, self.terms.agent.ask_timeout)
+        timeout = self.terms.agent.ask_timeout
+        return await self._questions.ask(question, timeout, self._generation)
 
 
 def _denied(pattern: str | None, file: str) -> str:

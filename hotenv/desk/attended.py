@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from hotenv.desk import attendant
 from hotenv.desk.ends import STDERR, STDIN, STDOUT, Ends
+from hotenv.desk.frames import PIECE
 from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.guards.policy import Guard
 from hotenv.shell.kept import Reports
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _COMMAND = (sys.executable, "-I", "-m", attendant.__name__)
 _PATIENCE = 10.0  # seconds
-_PIECE = 64 * 1024
 _REPORT = 4096  # bytes
 
 
@@ -130,7 +130,7 @@ class Attended:
         """Deliver what the command writes to ``stream``, until there is no more."""
         source = self._ends.streams.get(stream)
         with suppress(trio.ClosedResourceError, trio.BrokenResourceError):  # the latter: EIO
-            while source is not None and (data := await source.receive_some(_PIECE)):
+            while source is not None and (data := await source.receive_some(PIECE)):
                 await deliver(data)
 
     async def send_signal(self, signum: int) -> None:

@@ -15,8 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-_PIECE = 64 * 1024
-
 
 class Connection:
     """``stream``: to a command that wants to be run.
@@ -40,7 +38,7 @@ class Connection:
         """
         size = 0
         while not self._pending and (data := await self._receive()):
-            if size < _PIECE <= size + len(data):
+            if size < frames.PIECE <= size + len(data):
                 enlarge()
             size += len(data)
         if not self._pending:
@@ -55,7 +53,7 @@ class Connection:
     async def _receive(self) -> bytes:
         """A piece, of which the frames are pending then. Those after the first are small."""
         try:
-            data, self.pid = await receive_from(self._stream.socket, _PIECE)
+            data, self.pid = await receive_from(self._stream.socket, frames.PIECE)
         except OSError:  # it has ended
             return b""
         for frame in self._reader.feed(data):
@@ -71,7 +69,7 @@ class Connection:
         for frame in self._pending:
             yield frame
         try:
-            while data := await self._stream.receive_some(_PIECE):
+            while data := await self._stream.receive_some(frames.PIECE):
                 for frame in self._reader.feed(data):
                     yield frame
         except trio.BrokenResourceError:

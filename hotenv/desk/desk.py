@@ -17,7 +17,7 @@ from hotenv.desk import frames
 from hotenv.desk.approval import Approver
 from hotenv.desk.attended import Attended, Job
 from hotenv.desk.connection import Connection
-from hotenv.desk.job import make_job
+from hotenv.desk.job import make_job, names_for
 from hotenv.desk.programs import open_folder
 from hotenv.desk.questions import Questions
 from hotenv.desk.reach import check_reach
@@ -28,7 +28,6 @@ from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageE
 from hotenv.exchange.client import fetch
 from hotenv.exchange.connections import available_capacity
 from hotenv.guards.paths import real_path
-from hotenv.handover.selection import select
 from hotenv.handover.standin import encode_error
 from hotenv.program import describe
 from hotenv.project.agent import Agent
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from hotenv.desk.request import Request
     from hotenv.desk.settings import Settings
+    from hotenv.desk.terms import Terms
 
 _MOST = 256  # commands at once
 _DESCRIPTORS = 16  # of one, at most
@@ -56,12 +56,10 @@ class Desk:
         self._large: set[Connection] = set()
         self._logging = trio.Lock()
         self.questions: Questions = Questions(can_ask=settings.can_ask)
-        self._hold(settings)
+        self._hold(terms_of(Agent(settings.agent, settings.directory), settings))
 
-    def _hold(self, settings: Settings) -> None:
-        terms = terms_of(Agent(settings.agent, settings.directory), settings)
+    def _hold(self, terms: Terms) -> None:
         self._approver = Approver(terms, self.questions)
-        self.questions.withdraw()  # those rules do not count any more
 
     @property
     def directory(self) -> str:
@@ -84,8 +82,11 @@ class Desk:
         settings = evolve(
             self._settings, agent=project.agent_table, composition=project.composition
         )
-        check_reach(terms_of(project.agent, settings).writable, [], settings.audit)
-        self._hold(settings)
+        terms = terms_of(project.agent, settings)
+        if settings.confined:
+            await trio.to_thread.run_sync(check_reach, terms.writable, [], settings.audit)
+        self.questions.withdraw()  # the rules so far do not count any more
+        self._hold(terms)
 
     async def serve(self, stream: trio.SocketStream, settle: Callable[[], None]) -> None:
         """Serve one connection of a command inside, whose request is known after ``settle``."""
@@ -120,7 +121,7 @@ class Desk:
             return {"directory": directory, "open_questions": len([*self.questions])}
         if query == frames.VARIABLES:
             variables = await fetch([_QUERY], directory=directory)
-            return sorted(select(dict(variables), self._approver.terms.agent.only, ()))
+            return names_for(self._approver.terms, dict(variables))
         raise ArtifactError("the desk does not know this query")
 
     async def _serve(self, connection: Connection, request: Request) -> None:
@@ -161,9 +162,11 @@ class Desk:
         stack.callback(os.close, folder)
         request = evolve(request, folder=real_path(folder))  # what a human and the log are shown
         record.found(request.folder)
-        approver = self._approver
-        while (program := await approver.approve(connection, request, record)) is None:
+        while True:
             approver = self._approver
+            program = await approver.approve(connection, request, record)
+            if program is not None and approver is self._approver:
+                break  # else other terms count now
         variables = dict(await fetch(request.argv, directory=directory))
         record.hide(variables)
         job = make_job(approver.terms, request, program, variables)

@@ -30,7 +30,8 @@ _PIECE = 64 * 1024
 def answer(place: Place, number: int, said: str) -> None:
     """Answer the question ``number`` of the desk at ``place``.
 
-    Error handling: raises UsageError if it is not open, UnreachableError if the desk has ended.
+    Error handling: raises UsageError if it is not open, UnreachableError if the desk has ended,
+    UnresponsiveError if it does not answer in 10 seconds. So do the others here.
     """
     if "error" in _told(place, {"command": "answer", "number": number, "said": said}):
         raise UsageError(f"there is no open question {number}: see 'hotenv desk --list'")
@@ -50,9 +51,10 @@ def reload(place: Place) -> None:
 def _told(place: Place, order: dict[str, object]) -> dict[str, Any]:
     """The one line that is the answer to ``order``."""
     with _ask(place, order) as connection:
-        connection.settimeout(_PATIENCE)
         try:
             told = next(_lines(connection), None)
+        except TimeoutError as error:
+            raise _unresponsive() from error
         except OSError as error:
             raise _gone() from error
     if told is None:
@@ -85,7 +87,7 @@ class Watch:
         """
         while not self.directory:
             if not select.select([self.fileno()], [], [], _PATIENCE)[0]:
-                raise UnresponsiveError(f"the desk does not answer in {_PATIENCE:.0f} s: try again")
+                raise _unresponsive()
             self.read()
 
     def read(self) -> bool:
@@ -115,9 +117,13 @@ class Watch:
 
 def _ask(place: Place, order: dict[str, object]) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(_PATIENCE)
     try:
         connection.connect(place.answers)
         connection.sendall(json.dumps(order).encode() + b"\n")
+    except TimeoutError as error:
+        connection.close()
+        raise _unresponsive() from error
     except OSError as error:
         connection.close()
         raise UnreachableError(f"cannot connect to the desk: {because(error)}") from error
@@ -137,6 +143,10 @@ def _parse(line: bytes) -> dict[str, Any]:
         return dict(json.loads(line))
     except (ValueError, TypeError):
         raise ArtifactError("the desk has sent a line that is not JSON") from None
+
+
+def _unresponsive() -> UnresponsiveError:
+    return UnresponsiveError(f"the desk does not answer in {_PATIENCE:.0f} s: try again")
 
 
 def _gone() -> UnreachableError:

@@ -8,7 +8,7 @@ import termios
 import tty
 
 from hotenv.desk.human import RELOADED, Watch, answer, reload
-from hotenv.desk.questions import NO, ONCE, SESSION, shown
+from hotenv.desk.questions import NO, ONCE, SESSION, legible, shown
 from hotenv.errors import UsageError
 from hotenv.printable import printable
 from hotenv.stdio import say, write_output
@@ -117,10 +117,10 @@ def _reload(place: Place) -> None:
 
 
 def _text(question: dict[str, Any]) -> str:
-    guard = ", ".join(map(printable, question["guard"]))
+    guard = ", ".join(map(legible, question["guard"]))
     return (
         f"\n{question['number']}: {shown(question['argv'])}\n"
-        f"   in {printable(question['folder'])}, asked by process {question['pid']}\n"
-        f"   runs {printable(question['program'])} ({guard})\n"
+        f"   in {legible(question['folder'])}, asked by process {question['pid']}\n"
+        f"   runs {legible(question['program'])} ({guard})\n"
         "   y: allow once, s: allow until the agent ends, n: deny, r: reload, q: quit "
     )

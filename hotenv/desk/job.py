@@ -9,12 +9,13 @@ from hotenv.desk.attended import Job
 from hotenv.desk.programs import are_out_of_reach, path_without
 from hotenv.guards.policy import Guard
 from hotenv.handover.layers import compose_layers
-from hotenv.handover.selection import select
+from hotenv.handover.selection import left_out
 from hotenv.handover.wellknown import LOADERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from hotenv.desk.programs import Program
     from hotenv.desk.request import Request
@@ -51,6 +52,22 @@ def _is_loader(name: bytes) -> bool:
     return any(fnmatchcase(os.fsdecode(name), pattern) for pattern in _LOADERS)
 
 
+def names_for(terms: Terms, variables: Mapping[str, str]) -> list[str]:
+    """The names of those of the session's ``variables`` that a command gets, sorted.
+
+    Error handling: as for :func:`make_job`.
+    """
+    composition = _composition(terms)
+    without = left_out(variables, composition.get("only", ()), composition.get("excluded", ()))
+    return sorted({*variables} - {*without})
+
+
+def _composition(terms: Terms) -> dict[str, Any]:
+    """What ``run`` does in the project, but that [agent] may say which variables there are."""
+    only = {"only": terms.agent.only} if terms.agent.only else {}
+    return {**terms.settings.composition, **only}
+
+
 def make_job(terms: Terms, request: Request, program: Program, variables: Mapping[str, str]) -> Job:
     """What is run on ``terms`` for ``request``: ``program``, with the session's ``variables``.
 
@@ -61,8 +78,7 @@ def make_job(terms: Terms, request: Request, program: Program, variables: Mappin
     """
     agent, settings = terms.agent, terms.settings
     own = {n: v for n, v in settings.inherited.items() if not n.startswith(_OWN)}
-    handed = select(dict(variables), agent.only, ())
-    child = compose_layers(own, handed, **settings.composition)
+    child = compose_layers(own, variables, **_composition(terms))
     found = {
         name: value
         for name, value in child.variables.items()

@@ -87,7 +87,8 @@ def find_place(directory: str, agent: int | None = None) -> Place:
     alive = {about: each for about, each in told if about is not None}
     inside = os.path.join(os.path.realpath(directory), "")
     near = [each for each in alive if inside.startswith(os.path.join(each[0], ""))]
-    found = near or [*alive]
+    nearest = max((len(where) for where, _ in near), default=0)
+    found = [each for each in near if len(each[0]) == nearest] or [*alive]
     if agent is not None:
         found = [each for each in alive if each[1] == agent]
     if not found and agent is not None:

@@ -88,8 +88,8 @@ async def _serve_one(
         with scope:
             async with stream:
                 await handle(stream, settle)
-    except* trio.BrokenResourceError:
-        pass  # it has ended
+    except* Exception:  # noqa: S110 - it has ended, or something is wrong with it: others go on
+        pass
     finally:
         connections.release(scope)
 

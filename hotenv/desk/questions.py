@@ -22,19 +22,24 @@ WITHDRAWN = "withdrawn"
 
 
 LONGEST = 1200
-"""Characters of a command that is asked about: a human has to see them all at once."""
+"""Characters of a command and its folder, if it is asked about: a human has to see them at once."""
 
 _BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
 """What counts as printable, and looks like nothing."""
 
 
 def shown(argv: Sequence[str]) -> str:
-    r"""The command with the words ``argv``, as a human is shown it.
+    """The command with the words ``argv``, as a human is shown it."""
+    return legible(shlex.join(argv))
 
-    Of several blanks one is shown as it is, and the others as ``\x20``: with them a command could
-    draw on the screen what looks like a question about another one.
+
+def legible(text: str) -> str:
+    r"""``text``, which an agent has made up, as a human is shown it.
+
+    Of several blanks one is shown as it is, and the others as ``\x20``: with them an agent could
+    draw on the screen what looks like another question.
     """
-    text = printable(shlex.join(argv))
+    text = printable(text)
     for blank in _BLANKS:
         text = text.replace(blank, f"\\u{ord(blank):04x}")
     return text.replace("  ", " \\x20").replace("\\x20 ", "\\x20\\x20")
@@ -69,11 +74,13 @@ class Questions:
     """Those that are open.
 
     ``can_ask``: whether they could be answered. ``watchers``: how many look at them.
+    ``generation``: how often they were withdrawn.
     """
 
     def __init__(self, *, can_ask: bool) -> None:
         self._can_ask = can_ask
         self.watchers: int = 0
+        self.generation: int = 0
         self._open: dict[int, tuple[Question, trio.Event, list[str]]] = {}
         self._approved: set[Subject] = set()
         self._last = 0
@@ -91,11 +98,18 @@ class Questions:
         """Whether the same was allowed for as long as the desk is there."""
         return question.subject in self._approved
 
-    async def ask(self, question: Question, timeout: float) -> str:  # noqa: ASYNC109 - a policy's
+    async def ask(
+        self,
+        question: Question,
+        timeout: float,  # noqa: ASYNC109 - a policy's
+        generation: int = 0,
+    ) -> str:
         """What a human answers to ``question``; empty after ``timeout`` seconds without one.
 
-        WITHDRAWN if :meth:`withdraw` was faster.
+        WITHDRAWN if :meth:`withdraw` was called meanwhile, or since ``generation``.
         """
+        if generation != self.generation:
+            return WITHDRAWN
         if self.is_settled(question):
             return SESSION
         answered = trio.Event()
@@ -129,6 +143,7 @@ class Questions:
 
     def withdraw(self) -> None:
         """All that are open, as far as they are not answered; and what was allowed from now on."""
+        self.generation += 1
         self._approved.clear()
         for _, answered, kept in self._open.values():
             if not kept:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import trio
 from attrs import evolve
 
-from hotenv.audit.commands import CommandAudit, CommandLog
+from hotenv.audit.commands import CommandAudit, CommandLog, outcome_of
 from hotenv.errors import HotenvError
 
 TYPE_CHECKING = False
@@ -30,6 +30,7 @@ class Record:
         self._request = request
         self._fields: dict[str, object] = {"requester": pid}
         self._variables: Mapping[str, str] = {}
+        self._outcome: Mapping[str, object] = {"failed": "cancelled"}
 
     def found(self, folder: str) -> None:
         """Where it would run is ``folder``."""
@@ -58,6 +59,9 @@ class Record:
         except HotenvError:
             await self._not_run("refused")
             raise
+        except Exception:
+            await self._not_run("error")
+            raise
         except BaseException:
             await self._not_run("cancelled")
             raise
@@ -77,9 +81,14 @@ class Record:
         with trio.CancelScope(shield=True):
             async with self._turn:
                 audit = await trio.to_thread.run_sync(self._begin)
-        self._outcome: dict[str, object] = {"failed": "cancelled"}
         try:
             yield
+        except HotenvError:
+            self._outcome = {"failed": "not started"}
+            raise
+        except Exception:
+            self._outcome = {"failed": "error"}
+            raise
         finally:
             with trio.CancelScope(shield=True):
                 async with self._turn:
@@ -87,11 +96,7 @@ class Record:
 
     def ended(self, status: int) -> int:
         """It has ended with the wait status ``status``, which is returned."""
-        signaled = os.WIFSIGNALED(status)
-        self._outcome = {
-            "status": None if signaled else os.WEXITSTATUS(status),
-            "signal": os.WTERMSIG(status) if signaled else None,
-        }
+        self._outcome = outcome_of(status)
         return status
 
     def _begin(self) -> CommandAudit:

@@ -24,7 +24,8 @@ _PLAIN = {*"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.@+"
 
 _LONGEST_VALUE = 64
 _STREAMS = (0, 1, 2)
-_MOST = 10_000  # rows or columns
+LARGEST = 10_000
+"""Rows or columns of a terminal."""
 
 
 def passed(environment: Mapping[str, str]) -> dict[str, str]:
@@ -70,7 +71,7 @@ def decode(payload: bytes) -> Request:
             folder=_text(fields["folder"]),
             identity=_pair(fields["identity"], most=None),
             terminal=tuple(each for each in _STREAMS if each in _list(fields["terminal"])),
-            size=_pair(fields["size"], most=_MOST),
+            size=_pair(fields["size"], most=LARGEST),
             joined=fields["joined"] is True,
             environment=passed({_text(n): _text(v) for n, v in fields["environment"].items()}),
         )

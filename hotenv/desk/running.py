@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+from contextlib import aclosing
 
 import trio
 
 from hotenv.desk import frames
 from hotenv.desk.attended import Attended
+from hotenv.desk.request import LARGEST
 from hotenv.errors import ArtifactError, HotenvError
 
 TYPE_CHECKING = False
@@ -15,15 +17,12 @@ if TYPE_CHECKING:
     from hotenv.desk.connection import Connection
 
 _MANY = 10_000  # frames that wait
-_MOST_ROWS = 10_000
 _SAID = (frames.RESIZED, frames.SIGNAL, frames.LOST)
 _LONGEST = 8  # bytes of what is said
 _PASSED_ON = {
     *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCONT),
     *(signal.SIGTSTP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGKILL),
 }
-
-_ENDING = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGKILL}
 
 
 class Running:
@@ -41,19 +40,16 @@ class Running:
     async def listen(self, connection: Connection, scope: trio.CancelScope) -> None:
         """Do what it says; cancel ``scope`` when it is gone."""
         try:
-            async for kind, payload in connection.frames():
-                if kind in (frames.INPUT, frames.END_OF_INPUT):
-                    self._take_input(payload)
-                elif kind not in _SAID or len(payload) > _LONGEST:
-                    raise ArtifactError("a frame that is not known")
-                elif self._attended is not None:
-                    await self._do(self._attended, kind, payload)
-                elif kind == frames.SIGNAL and frames.number(payload) in _ENDING:
-                    # There is no command yet, and there need not be one.
-                    await connection.send(frames.encode(frames.ENDED, payload))
-                    break
-                elif len(self._said) < _MANY:
-                    self._said.append((kind, payload))
+            async with aclosing(connection.frames()) as said:
+                async for kind, payload in said:
+                    if kind in (frames.INPUT, frames.END_OF_INPUT):
+                        self._take_input(payload)
+                    elif kind not in _SAID or len(payload) > _LONGEST:
+                        raise ArtifactError("a frame that is not known")
+                    elif self._attended is not None:
+                        await self._do(self._attended, kind, payload)
+                    elif len(self._said) < _MANY:
+                        self._said.append((kind, payload))
         except (HotenvError, trio.WouldBlock):
             pass
         scope.cancel()
@@ -97,7 +93,7 @@ class Running:
     async def _do(self, attended: Attended, kind: bytes, payload: bytes) -> None:
         if kind == frames.RESIZED and len(payload) == 8:
             rows, columns = frames.number(payload[:4]), frames.number(payload[4:])
-            if 0 <= rows <= _MOST_ROWS and 0 <= columns <= _MOST_ROWS:
+            if 0 <= rows <= LARGEST and 0 <= columns <= LARGEST:
                 attended.resize(rows, columns)
         elif kind == frames.SIGNAL:
             signum = frames.number(payload)

@@ -14,9 +14,10 @@ class Settings:
     """``place``: the directory of its sockets. ``directory``: that of the project.
 
     ``file``: the name of the project's file there. ``agent``: the table of that name in it, and
-    ``composition``: what ``run`` does in the project. ``writable``: what the agent can write.
-    ``audit``: the path of the log. ``can_ask``: whether there is a terminal. ``environment``: what
-    the desk was started with, with a character for each byte.
+    ``composition``: what ``run`` does in the project. ``writable``: what the agent can write, and
+    ``confined``: whether it can write nothing else. ``audit``: the path of the log. ``can_ask``:
+    whether there is a terminal. ``environment``: what the desk was started with, with a character
+    for each byte.
     """
 
     place: str
@@ -25,6 +26,7 @@ class Settings:
     audit: str
     file: str
     agent: Mapping[str, Any]
+    confined: bool
     can_ask: bool = False
     composition: Mapping[str, Any] = field(factory=dict)
     environment: Mapping[str, str] = field(factory=dict, repr=False)

@@ -32,13 +32,6 @@ if TYPE_CHECKING:
     from hotenv.guards.messages import Message
     from hotenv.guards.verdict import Verdict
 
-_DETOURS = {
-    (k.IPPROTO_IP, 7),  # IP_RETOPTS
-    (k.IPPROTO_IPV6, 5),  # IPV6_2292RTHDR
-    (k.IPPROTO_IPV6, 57),  # IPV6_RTHDR
-}
-"""Control data that leads a message by way of another address than its own."""
-
 
 class Elsewhere:
     """Decides where the command connects and sends to."""
@@ -84,7 +77,7 @@ class Elsewhere:
         if one.family == socket.AF_UNIX:
             connected = message.address and one.type == socket.SOCK_STREAM
             return fails(errno.EISCONN) if connected else None
-        leading = [kind for level, kind, _ in message.control if (level, kind) in _DETOURS]
+        leading = [kind for level, kind, _ in message.control if (level, kind) in k.CONTROL_DETOURS]
         if leading:
             return refused(Blocked(NO_LOCALHOST, "send", control=str(leading[0])))
         opens = bool(flags & k.MSG_FASTOPEN) and one.type == socket.SOCK_STREAM

@@ -179,6 +179,9 @@ DETOURS = {
 }
 """Those of them that lead by way of another address, or later; and how long a connect waits."""
 
+CONTROL_DETOURS = {(IPPROTO_IP, 7), (IPPROTO_IPV6, 5), (IPPROTO_IPV6, 57)}
+"""IP_RETOPTS, IPV6_2292RTHDR, IPV6_RTHDR: control data that does so for one message."""
+
 # ioctl(2)
 TIOCSTI, TIOCLINUX, USERFAULTFD_IOC_NEW = 0x5412, 0x541C, 0xAA00
 RESOLVE_NO_MAGICLINKS = 0x02

@@ -19,9 +19,12 @@ def create_locked(stem: str) -> tuple[str, int]:
     """
     while True:
         path = f"{stem}{os.urandom(4).hex()}"
-        # Until it is locked, it may be taken for abandoned, and removed.
-        with suppress(FileExistsError, FileNotFoundError, BlockingIOError):
+        try:
             os.mkdir(path, PRIVATE_DIRECTORY)
+        except FileExistsError:
+            continue
+        # Until it is locked, it may be taken for abandoned, and removed.
+        with suppress(FileNotFoundError, BlockingIOError):
             lock = lock_directory(path)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), os.stat(path)):
