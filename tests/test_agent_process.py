@@ -22,6 +22,7 @@ from agents import (
     agent_command,
     desks,
     environment,
+    processes_with,
     project,
     running,
     write_project,
@@ -156,6 +157,33 @@ def test_a_log_that_cannot_be_written(shop: Path, runtime: Path) -> None:
     assert desks(runtime) == []
 
 
+def test_what_it_leaves(shop: Path) -> None:
+    """Ends with it: the terminal is the user's then."""
+    seconds = f"4321{os.getpid()}"
+    done = agent(shop, f"setsid sleep {seconds} & while ! pgrep -f {seconds}; do :; done; exit 3")
+    assert done.returncode == 3
+    wait_until(lambda: not processes_with(seconds), "the end of what it has left")
+
+
+def test_the_mounts(shop: Path) -> None:
+    """And what else there is of the system in /proc can be read."""
+    done = agent(shop, "cat /proc/mounts && cat /etc/mtab && head -1 /proc/net/tcp >/dev/null")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b" / ") >= 2
+
+
+def test_a_place_in_a_closed_one(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cannot be open alone."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "known_hosts").write_text("")
+    done = agent(shop, "echo started", "--allow-read", f"{tmp_path}/.ssh/known_hosts")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"only all of %s/.ssh can be allowed" % os.fsencode(tmp_path) in done.stderr
+
+
 def test_its_exit_status(shop: Path) -> None:
     """Is that of hotenv, also by a signal, and whatever was blocked."""
     assert agent(shop, "exit 5").returncode == 5
@@ -263,6 +291,13 @@ def bash(shop: Path) -> Iterator[Terminal]:
     assert terminal.wait() == 0
 
 
+def prompted(bash: Terminal, text: bytes) -> None:
+    """There is a prompt after ``text``."""
+    bash.expect(text)
+    while b"bash-" not in bash.screen.rpartition(text)[2]:
+        assert bash.read()
+
+
 READING = "hotenv run -- sh -c 'echo on; read x; echo got $x'"
 
 
@@ -274,9 +309,7 @@ def test_a_key_that_stops(bash: Terminal) -> None:
     bash.expect(b"Stopped")
     bash.type(b"fg\n")
     bash.type(b"hello\n")
-    bash.expect(b"got hello\r\nend\r\n")
-    bash.screen = b""
-    bash.expect(b"bash-")
+    prompted(bash, b"got hello\r\nend\r\n")
 
 
 def test_in_the_background(bash: Terminal) -> None:
@@ -291,9 +324,7 @@ def test_in_the_background(bash: Terminal) -> None:
     bash.expect(b" on\r")
     bash.type(b"fg\n")
     bash.type(b"hello\n")
-    bash.expect(b"got hello\r\n")
-    bash.screen = b""
-    bash.expect(b"bash-")
+    prompted(bash, b"got hello\r\n")
 
 
 def test_the_terminal_is_as_it_was(shop: Path) -> None:

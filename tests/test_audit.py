@@ -72,6 +72,9 @@ def test_long_texts(log: Path) -> None:
     assert line["names"][:2] == ["", "é"]
     assert line["names"][-1].startswith("... ")
     assert code(data, log) == INTACT
+    append(str(log), {"what": "run", "words": ["x" * 32767, ""]})
+    last = json.loads(log.read_bytes().splitlines()[-1])
+    assert last["words"] == ["x" * 32767, ""]
 
 
 def test_every_flipped_bit_is_seen(log: Path) -> None:

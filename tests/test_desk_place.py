@@ -56,6 +56,14 @@ def test_the_nearest(started: Started, tmp_path: Path) -> None:
     assert find_place(str(bakery)).path == second.path
 
 
+def test_projects_in_each_other(started: Started, tmp_path: Path) -> None:
+    """The nearer one counts."""
+    started(tmp_path, 11)
+    (tmp_path / "inner").mkdir()
+    inner = started(tmp_path / "inner", 12)
+    assert find_place(str(tmp_path / "inner")).path == inner.path
+
+
 def test_several(started: Started, tmp_path: Path) -> None:
     """The process of the agent says which, and is named if it does not."""
     started(tmp_path, 11)

@@ -26,7 +26,7 @@ from agents import (
     running,
 )
 from guarded import needs_guards
-from processes import HOTENV, Terminal, hotenv, wait_until
+from processes import HOTENV, Terminal, hotenv, serving, wait_until
 from supervision import gone
 
 pytestmark = needs_guards
@@ -71,6 +71,90 @@ def test_input(shop: Path) -> None:
     data = os.urandom(3_000_000)
     done = agent(shop, "hotenv run -- cat", stdin=data)
     assert done.stdout == data
+
+
+def test_input_in_small_pieces(shop: Path) -> None:
+    """However many there are, while the command reads none of them."""
+    drip = "import os\nfor _ in range(130_000): os.write(1, b'x')"
+    script = f'python3 -c "{drip}" | hotenv run -- sh -c "sleep 1; wc -c"; echo $?'
+    assert agent(shop, script).stdout.split() == [b"130000", b"0"]
+
+
+def test_signals_while_nobody_reads(shop: Path) -> None:
+    """They reach the command all the same; after the second one, no reader is waited for."""
+    script = (
+        'mkfifo pipe; exec 3<>pipe; hotenv run -- sh -c \'trap "echo caught >&2; exit 5" TERM; '
+        "echo on >&2; yes & while :; do wait; done' >pipe 2>err & first=$!; "
+        "until grep -q on err; do sleep 0.05; done; "
+        "until ! kill -TERM $first 2>&-; do sleep 0.1; done; wait $first; echo $?"
+    )
+    assert agent(shop, script).stdout == b"5\n"
+
+
+def test_a_signal_at_once(shop: Path) -> None:
+    """It ends the command, even if that has not begun."""
+    code = (
+        "import signal, subprocess\n"
+        "for _ in range(10):\n"
+        "    one = subprocess.Popen(['hotenv', 'run', '--', 'sh', '-c', 'sleep 60'])\n"
+        "    path = f'/proc/{one.pid}/status'\n"
+        "    while b'SigCgt:\\t0000000000000000' in open(path, 'rb').read(): pass\n"
+        "    one.send_signal(signal.SIGINT)\n"
+        "    print(one.wait())\n"
+    )
+    (shop / "signals.py").write_text(code)
+    done = agent(shop, "python3 signals.py")
+    assert done.stderr == b""
+    assert {*done.stdout.split()} <= {b"-2", b"130"}
+
+
+def test_no_directory_any_more(shop: Path) -> None:
+    """That is not the fault of the desk."""
+    done = agent(shop, "mkdir gone; cd gone; rmdir ../gone; hotenv run -- true")
+    assert done.returncode == 8
+    assert b"cannot use the current directory" in done.stderr
+
+
+def test_too_long(shop: Path) -> None:
+    """One line says so."""
+    script = (
+        "set --; for n in $(seq 15); do set -- $(printf '%060000d' 0 | sed s/0/\u00e9/g) $@; done; "
+    )
+    done = agent(shop, script + "hotenv run -- cat $@")
+    assert done.returncode == 2
+    assert b"the command is too long (limit 4194304 bytes)" in done.stderr
+
+
+def test_another_session(tmp_path: Path) -> None:
+    """Only that of the start counts, although the agent can remove its marker."""
+    child = tmp_path / "child"
+    (child / "sub").mkdir(parents=True)
+    rules = 'allow = ["sh -c *"]'
+    with (
+        serving(tmp_path, b"PARENT=parent-prod-7777\n", "-q"),
+        project(child, rules),
+        serving(child / "sub", b"SUB=sub-value-5555\n", "-q"),
+    ):
+        script = "hotenv run -- sh -c 'printenv PARENT SUB API_TOKEN | rev'"
+        moved = agent(child, f"mv .hotenv h; {script}; echo $?; mv h .hotenv")
+        below = agent(child / "sub", f"{script}; hotenv status")
+    assert (moved.stdout, b"no .hotenv in %s" % os.fsencode(child) in moved.stderr) == (
+        b"3\n",
+        True,
+    )
+    assert below.stdout.splitlines() == [
+        b"5555-eulav-bus", b"directory\t%s" % os.fsencode(child), b"variable\tSUB"
+    ]  # fmt: skip
+
+
+def test_only_in_place_of_another(tmp_path: Path) -> None:
+    """What [agent] says of variables counts, and not what [run] does."""
+    directory = tmp_path / "shop"
+    directory.mkdir()
+    with project(directory, RULES + "only = ['OTHER']", "[run]\nonly = ['API_*']\n"):
+        done = agent(directory, "hotenv run -- env; hotenv status")
+    assert b"OTHER=[OTHER]" in done.stdout
+    assert b"API_TOKEN" not in done.stdout
 
 
 def test_input_that_nobody_reads(shop: Path) -> None:

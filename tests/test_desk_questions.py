@@ -97,6 +97,8 @@ async def test_withdrawn() -> None:
         (["a", " " * 5], r"a ' \x20\x20\x20\x20'"),
         (["a", "x   y\n"], r"a 'x \x20\x20y\n'"),
         (["a", "\u2800\u3164"], r"a '\u2800\u3164'"),
+        (["a", " \u034f \u034f "], r"a ' \u034f \u034f '"),
+        (["\u00e9\udcff"], r"'\xe9\xff'"),
     ],
 )
 def test_shown(argv: list[str], text: str) -> None:

@@ -43,6 +43,12 @@ def test_one_that_is_removed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_nowhere(tmp_path: Path) -> None:
+    """There is nothing to try again."""
+    with pytest.raises(FileNotFoundError):
+        create_locked(f"{tmp_path}/none/x-")
+
+
 def test_links(tmp_path: Path) -> None:
     """A link is not followed."""
     (tmp_path / "link").symlink_to(tmp_path)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hotenv.desk.place import Place
     from hotenv.guards.policy import Guard
     from hotenv.project.settings import Project
+    from hotenv.session.marker import Marker
 
 _QUERY = "(what an agent does not get)"  # in the log of the session's server
 _PROCESSES = "/proc"
@@ -77,13 +78,14 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
     from hotenv.exchange.protocol import Request
     from hotenv.guards.run import Options, run_under
     from hotenv.handover.launch import Launch, inherited_environment
+    from hotenv.shell.keeper import end_all
 
     home = homes()[0]
     guard = _guard(args, argv, project, place)
-    _, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
+    marker, variables = ask_or_start(Request("run", ["hotenv", "agent", *argv[:1]]), args.words)
     inherited = without_values(inherited_environment(), variables)
     settings = desk_settings(
-        project, place, guard.allow_write, inherited, args.audit, confined=True
+        project, place, guard.allow_write, inherited, args.audit, _directory_of(marker)
     )
     opened = [os.path.realpath(each) for each in guard.allow_unix if each != place.requests]
     check_reach(terms_of(project.agent, settings).writable, opened, settings.audit)
@@ -97,11 +99,16 @@ def _run(args: argparse.Namespace, argv: list[str], project: Project, place: Pla
     }
 
     def ended(status: int, _blocked: int) -> int:
+        end_all()  # what is left could read what is typed on the terminal from now on
         os.close(life)
         place.remove()  # the desk does so too, unless it was killed
         return status
 
     run_under(guard, Launch(argv, env), Options(keep_status=True), {}, told=ended)
+
+
+def _directory_of(marker: Marker) -> str:
+    return os.path.dirname(os.path.realpath(marker.path))
 
 
 def _guard(args: argparse.Namespace, argv: list[str], project: Project, place: Place) -> Guard:
@@ -142,6 +149,7 @@ def _unread(args: argparse.Namespace, project: Project) -> list[str]:
     from hotenv.cli.guards import existing, resolved
     from hotenv.desk.agents import CREDENTIALS
     from hotenv.desk.reach import homes, private_directories
+    from hotenv.errors import UsageError
     from hotenv.guards.fields import is_within
     from hotenv.session.runtime import SHARED
 
@@ -151,4 +159,7 @@ def _unread(args: argparse.Namespace, project: Project) -> list[str]:
     denied = [*map(resolved, args.deny_read), *private_directories()]
     if args.audit is not None:
         denied.append(resolved(args.audit))
+    for path in allowed:
+        if above := next((each for each in closed if is_within(path, [each]) and path != each), ""):
+            raise UsageError(f"--allow-read {path}: only all of {above} can be allowed")
     return [SHARED, _PROCESSES, *denied, *(each for each in closed if not is_within(each, allowed))]

@@ -70,12 +70,11 @@ def desk_settings(
     writable: Iterable[str],
     inherited: Mapping[bytes, bytes],
     audit: str | None,
-    *,
-    confined: bool,
+    session: str = "",
 ) -> Settings:
     """For a desk at ``place``. ``writable``: what the agent can write. ``audit``: as given.
 
-    ``confined``: whether it can write nothing else.
+    ``session``: the directory of the session, for an agent that can write nothing else.
     """
     from hotenv.desk.settings import Settings
     from hotenv.session.state import make_state_directory, state_directory
@@ -85,6 +84,7 @@ def desk_settings(
     return Settings(
         place=place.path,
         directory=project.directory,
+        session=session,
         writable=[os.path.realpath(each) for each in writable],
         audit=os.path.abspath(audit),
         file=os.path.basename(project.path),
@@ -92,7 +92,7 @@ def desk_settings(
         composition=project.composition,
         environment={n.decode("latin-1"): v.decode("latin-1") for n, v in inherited.items()},
         agent=project.agent_table,
-        confined=confined,
+        confined=bool(session),
     )
 
 

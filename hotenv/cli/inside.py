@@ -12,26 +12,27 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 HARMLESS = ("help", "completion", "guard", "audit", "mcp")
-"""Commands that have nothing to do with a session."""
+"""Commands that this process does itself, inside too."""
 
+_HELP = {"-h", "--help"}
 _RUN = "'hotenv run -- COMMAND [ARG ...]'"
 _USAGE = f"options of 'run' do not work for an agent, as the project's file decides: use {_RUN}"
 
 
 def is_for_desk(argv: Sequence[str]) -> bool:
-    """Whether the command line ``argv`` is for the desk, or for nobody inside."""
-    words = _without_directories(argv)
-    first = words[0] if words else ""
-    return not (
-        first in HARMLESS or first in ("--version", "--help", "-h") or "--help" in words[:2]
-    )
+    """Whether the command line ``argv`` is for the desk, or nothing that an agent can use."""
+    _, words = _split(argv)
+    first = words[0] if words else "--help"
+    return not (first in (*HARMLESS, "--version") or _HELP & {first, *words[:2]})
 
 
-def _without_directories(argv: Sequence[str]) -> list[str]:
-    words = list(argv)
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The directories of -C in front, and the words behind."""
+    directories, words = [], list(argv)
     while words[:1] == ["-C"] and len(words) > 1:
+        directories.append(words[1])
         words = words[2:]
-    return words
+    return directories, words
 
 
 def run(path: str, argv: Sequence[str]) -> None:
@@ -39,13 +40,21 @@ def run(path: str, argv: Sequence[str]) -> None:
 
     Error handling: raises UsageError for what agents cannot use.
     """
-    words = list(argv)
-    while words[:1] == ["-C"] and len(words) > 1:
-        with attempt(f"change to directory {words[1]}"):
-            os.chdir(words[1])
-        words = words[2:]
+    directories, words = _split(argv)
+    for directory in directories:
+        with attempt(f"change to directory {directory}"):
+            os.chdir(directory)
+    try:
+        _run(path, words)
+    except (NoSessionError, UnreachableError) as error:
+        from hotenv.desk.tools import told
+
+        raise type(error)(told(error)) from error
+
+
+def _run(path: str, words: Sequence[str]) -> None:
     if words[:1] == ["run"]:
-        _run(path, _command(words[1:]))
+        _execute(path, _command(words[1:]))
     elif words in (["status"], ["status", "--json"]):
         _status(path, as_json=len(words) > 1)
     else:
@@ -85,14 +94,8 @@ def _status(path: str, *, as_json: bool) -> None:
         write_table([["directory", directory], *(["variable", name] for name in names)])
 
 
-def _run(path: str, argv: Sequence[str]) -> NoReturn:
+def _execute(path: str, argv: Sequence[str]) -> NoReturn:
     from hotenv.desk.client import run_at_desk
     from hotenv.handover.standin import end_like
 
-    try:
-        status = run_at_desk(path, argv)
-    except (NoSessionError, UnreachableError) as error:
-        from hotenv.desk.tools import told
-
-        raise type(error)(told(error)) from error
-    end_like(status)
+    end_like(run_at_desk(path, argv))

@@ -73,7 +73,7 @@ def _serve_alone(audit: str | None) -> None:
     try:
         writable = [project.directory]  # what else the agent can write is not known
         inherited = inherited_environment()
-        settings = desk_settings(project, place, writable, inherited, audit, confined=False)
+        settings = desk_settings(project, place, writable, inherited, audit)
         life = start_desk(settings)
         note_problems(project, settings)
         say(_ALONE)

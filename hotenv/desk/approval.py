@@ -52,7 +52,6 @@ class Approver:
         self.terms: Terms = terms
         self._generation = questions.generation
         self._inherited = terms.settings.inherited
-        self._links = HardLinks(terms.writable)
         self._questions = questions
 
     async def approve(
@@ -84,8 +83,11 @@ class Approver:
         return program
 
     async def _find(self, request: Request) -> Program:
+        writable = self.terms.writable
+        # What is linked to, the user may change at any time.
+        links = HardLinks(writable)
         return await trio.to_thread.run_sync(
-            find, request.argv[0], self._inherited, self.terms.writable, self._links
+            find, request.argv[0], self._inherited, writable, links
         )
 
     async def _ask(self, connection: Connection, request: Request, program: Program) -> str:

@@ -15,7 +15,7 @@ import termios
 
 from hotenv.coredump import forbid_core_dumps
 from hotenv.descriptors import redirect_to_null
-from hotenv.errors import SystemFailureError
+from hotenv.errors import SystemFailureError, attempt
 from hotenv.guards import syscalls as k
 from hotenv.guards.privatetmp import PrivateFolder
 from hotenv.handover.launch import Launch
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _NO_CORE = 1, 1
 """The command could be made to leave one where the agent reads it. See coredump for the number."""
 
+_KEYS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+"""What keys send to the process group that has the terminal: for a moment that is this one."""
+
 SIZE = 4
 """Bytes of the size of the settings, which come before the orders. An order is a signal."""
 
@@ -43,6 +46,8 @@ def main() -> None:
     orders, reports, folder = map(int, sys.argv[1:])
     for descriptor in (orders, reports, folder):
         os.set_inheritable(descriptor, False)
+    # What comes for the command from now on reaches it when it is there.
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     adopt_orphans()
     forbid_core_dumps()
     settings = json.loads(_read(orders, int.from_bytes(_read(orders, SIZE), sys.byteorder)))
@@ -50,18 +55,18 @@ def main() -> None:
     wakeup, end = os.pipe()
     for each in (wakeup, end):
         os.set_blocking(each, False)
-    if terminal := settings["terminal"]:
-        # In the session of its parent the command can be stopped: the parent can continue it.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        fcntl.ioctl(terminal[0], termios.TIOCSCTTY, 0)
-    attendant = os.getpid()
-    temporary = PrivateFolder()
-    command = os.fork()
-    if not command:
-        _become(settings, reports, folder, temporary, attendant)
+    try:
+        temporary = PrivateFolder()
+        command = _start(settings, reports, folder, temporary)
+    except BaseException as error:  # noqa: ASYNC103 - this process ends
+        _report_error(reports, error)
+        return
     redirect_to_null(0, 1, 2)
     signal.set_wakeup_fd(end, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    for signum in _KEYS:
+        signal.signal(signum, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.write(end, b"\0")  # it may have ended by now
     try:
         status = _attend(command, orders, wakeup, reports)
@@ -70,6 +75,22 @@ def main() -> None:
         temporary.remove()  # a guard that was killed could not
     if status is not None:
         _report(reports, status)
+
+
+def _start(settings: Mapping[str, Any], reports: int, folder: int, temporary: PrivateFolder) -> int:
+    """Start the command; its process ID."""
+    try:
+        with attempt("start the command"):
+            if terminal := settings["terminal"]:
+                # In the session of its parent the command can be stopped: that can continue it.
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+                fcntl.ioctl(terminal[0], termios.TIOCSCTTY, 0)
+            attendant = os.getpid()
+            command = os.fork()
+    except BaseException:
+        temporary.remove()
+        raise
+    return command or _become(settings, reports, folder, temporary, attendant)
 
 
 def _read(orders: int, size: int) -> bytes:
@@ -119,6 +140,10 @@ def _report(reports: int, status: int) -> None:
     os.write(reports, status.to_bytes(STATUS_SIZE, sys.byteorder))
 
 
+def _report_error(reports: int, error: BaseException) -> None:
+    os.write(reports, (FAILED + encode_error(error)).ljust(ERROR_SIZE, b"\0"))
+
+
 def _become(
     settings: Mapping[str, Any],
     reports: int,
@@ -139,7 +164,7 @@ def _become(
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         _run(settings, temporary)
     except BaseException as error:  # noqa: ASYNC103 - this process ends
-        os.write(reports, (FAILED + encode_error(error)).ljust(ERROR_SIZE, b"\0"))
+        _report_error(reports, error)
     finally:
         os._exit(0)  # nobody looks at it who has a report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import trio
 from attrs import field, frozen
@@ -15,7 +15,7 @@ from hotenv.desk.ends import STDERR, STDIN, STDOUT, Ends
 from hotenv.desk.frames import PIECE
 from hotenv.errors import HotenvError, SystemFailureError, attempt
 from hotenv.guards.policy import Guard
-from hotenv.shell.kept import Reports
+from hotenv.shell.kept import Reports, pipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ class Attended:
 
     @classmethod
     async def _start(cls, ends: Ends, folder: int) -> Self:
-        reading, orders = os.pipe()
-        reports, writing = os.pipe()
-        try:
+        with ExitStack() as ours, ExitStack() as theirs:
+            reading, orders = pipe(theirs, ours)
+            reports, writing = pipe(ours, theirs)
             process = await trio.lowlevel.open_process(
                 [*_COMMAND, str(reading), str(writing), str(folder)],
                 stdin=ends.given[STDIN],
@@ -104,13 +104,7 @@ class Attended:
                 start_new_session=True,
                 pass_fds=[reading, writing, folder],
             )
-        except BaseException:
-            os.close(orders)
-            os.close(reports)
-            raise
-        finally:
-            os.close(reading)
-            os.close(writing)
+            ours.pop_all()
         return cls(process, orders, reports, ends)
 
     async def write(self, data: bytes) -> None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from hotenv.desk import frames
 from hotenv.desk.request import Request, passed
 from hotenv.desk.screen import Screen
-from hotenv.errors import ArtifactError, UnreachableError, because
+from hotenv.errors import ArtifactError, UnreachableError, UnresponsiveError, attempt, because
 from hotenv.handover.standin import decode_error
 from hotenv.lightweight import signal, socket
 from hotenv.stdio import is_gone, say, unwritable
@@ -31,9 +31,11 @@ VARIABLE = "HOTENV_DESK"
 """Names the socket of the desk, for what runs inside."""
 
 _STDIN, _STDOUT, _STDERR = range(3)
+_ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _STREAMS = {frames.STDOUT: _STDOUT, frames.STDERR: _STDERR}
 _SIZE = struct.Struct("!ii")
 _NEXT_LOOK = 200  # milliseconds
+_PATIENCE = 15.0  # seconds for an answer, for which the desk may have to ask a session
 
 
 def run_at_desk(path: str, argv: Sequence[str]) -> int:
@@ -48,8 +50,6 @@ def run_at_desk(path: str, argv: Sequence[str]) -> int:
             visit = _Visit(connection, screen)
             visit.ask(argv)
             return visit.follow()
-    except OSError as error:
-        raise _gone() from error
     finally:
         connection.close()
 
@@ -57,19 +57,35 @@ def run_at_desk(path: str, argv: Sequence[str]) -> int:
 def ask_desk(path: str, query: bytes) -> Any:  # noqa: ANN401 - it is JSON
     """What the desk answers to ``query``: see :mod:`frames`. Errors are those of run_at_desk."""
     connection = _connect(path)
+    connection.settimeout(_PATIENCE)
     reader = frames.FrameReader()
     try:
         connection.send(frames.encode(frames.QUERY, query))
         while data := connection.recv(frames.PIECE):
             for kind, payload in reader.feed(data):
-                if kind == frames.FAILED:
-                    raise decode_error(payload)
-                return json.loads(payload)
+                return parse_answer(kind, payload)
+    except TimeoutError as error:
+        raise UnresponsiveError(f"the desk does not answer in {_PATIENCE:.0f} s") from error
     except OSError as error:
         raise _gone() from error
     finally:
         connection.close()
     raise _gone()
+
+
+def parse_answer(kind: bytes, payload: bytes) -> Any:  # noqa: ANN401 - it is JSON
+    """What a frame says that is the answer to a query.
+
+    Error handling: raises the HotenvError that it is, ArtifactError if it is no answer.
+    """
+    if kind == frames.FAILED:
+        raise decode_error(payload)
+    try:
+        if kind == frames.ANSWER:
+            return json.loads(payload)
+    except ValueError:
+        pass
+    raise ArtifactError("the desk has sent an invalid answer")
 
 
 def _connect(path: str) -> socket.socket:
@@ -96,12 +112,14 @@ class _Visit:
         self._has_started = False
         self._has_input = _is_open(_STDIN)
         self._status: int | None = None
+        self._signals = 0  # that end commands
         self._failure: SystemFailureError | None = None
 
     def ask(self, argv: Sequence[str]) -> None:
         """Send the request."""
-        folder = os.getcwd()
-        status = os.stat(".")
+        with attempt("use the current directory"):
+            folder = os.getcwd()
+            status = os.stat(".")
         request = Request(
             argv=tuple(argv),
             folder=folder,
@@ -111,7 +129,7 @@ class _Visit:
             joined=_is_same(_STDOUT, _STDERR),
             environment=passed(os.environ),
         )
-        self._send(frames.encode(frames.REQUEST, request.encode()))
+        self._send(request.frame())
 
     def follow(self) -> int:
         """Pass everything on until the command has ended; its wait status."""
@@ -141,7 +159,10 @@ class _Visit:
         return self._status
 
     def _receive(self) -> None:
-        data = self._connection.recv(frames.PIECE)
+        try:
+            data = self._connection.recv(frames.PIECE)
+        except OSError:
+            data = b""
         if not data:
             raise _gone()
         for kind, payload in self._reader.feed(data):
@@ -178,16 +199,29 @@ class _Visit:
 
     def _write(self, stream: int, data: bytes) -> None:
         rest = memoryview(data)
+        poll = select.poll()
+        poll.register(stream, select.POLLOUT)
+        poll.register(self._screen.wakeup, select.POLLIN)
         try:
-            while rest:
-                try:
-                    rest = rest[os.write(stream, rest) :]
-                except BlockingIOError:
-                    select.select([], [stream], [])
+            while rest and self._status is None:
+                ready = {descriptor for descriptor, _ in poll.poll()}
+                if self._screen.wakeup in ready:  # also while nobody reads
+                    self._pass_on_signals()
+                    if self._signals > 1:
+                        raise BrokenPipeError
+                if stream in ready:
+                    rest = rest[self._write_some(stream, rest) :]
         except OSError as error:
             if not is_gone(error):
                 self._failure = unwritable(error, stream)
             self._send(frames.encode_number(frames.LOST, stream))
+
+    def _write_some(self, stream: int, data: memoryview) -> int:
+        """Write as much as certainly does not wait; how much that was."""
+        try:
+            return os.write(stream, data[: select.PIPE_BUF])
+        except BlockingIOError:
+            return 0
 
     def _read_input(self) -> None:
         try:
@@ -212,6 +246,7 @@ class _Visit:
                 self._resize()
             elif self._has_started:
                 self._send(frames.encode_number(frames.SIGNAL, signum))
+                self._signals += signum in _ENDING
             elif signum == signal.SIGTSTP:
                 self._screen.stop(signum)
             else:
@@ -223,8 +258,11 @@ class _Visit:
 
     def _send(self, frame: bytes) -> None:
         rest = memoryview(frame)
-        while rest:
-            rest = rest[self._connection.send(rest) :]
+        try:
+            while rest:
+                rest = rest[self._connection.send(rest) :]
+        except OSError:
+            pass  # why it has ended is received
 
 
 def _gone() -> UnreachableError:

@@ -24,18 +24,27 @@ from hotenv.desk.reach import check_reach
 from hotenv.desk.record import Record
 from hotenv.desk.running import Running
 from hotenv.desk.terms import terms_of
-from hotenv.errors import ArtifactError, HotenvError, SystemFailureError, UsageError
-from hotenv.exchange.client import fetch
+from hotenv.errors import (
+    ArtifactError,
+    HotenvError,
+    NoSessionError,
+    SystemFailureError,
+    UsageError,
+)
+from hotenv.exchange.client import exchange
 from hotenv.exchange.connections import available_capacity
+from hotenv.exchange.protocol import Request as SessionRequest
 from hotenv.guards.paths import real_path
 from hotenv.handover.standin import encode_error
 from hotenv.program import describe
 from hotenv.project.agent import Agent
 from hotenv.project.settings import consult
+from hotenv.session.find import find_session
+from hotenv.session.marker import NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hotenv.desk.request import Request
     from hotenv.desk.settings import Settings
@@ -120,21 +129,35 @@ class Desk:
         if query == frames.STATUS:
             return {"directory": directory, "open_questions": len([*self.questions])}
         if query == frames.VARIABLES:
-            variables = await fetch([_QUERY], directory=directory)
-            return names_for(self._approver.terms, dict(variables))
+            return names_for(self._approver.terms, await self._fetch([_QUERY]))
         raise ArtifactError("the desk does not know this query")
+
+    async def _fetch(self, argv: Sequence[str]) -> dict[str, str]:
+        """The variables of the session for the command ``argv``.
+
+        The agent could remove the marker, so that another session is the nearest.
+
+        Error handling: raises what :func:`hotenv.fetch` does.
+        """
+        settings = self._settings
+        place = settings.session or settings.directory
+        marker = await trio.to_thread.run_sync(find_session, place, abandon_on_cancel=True)
+        if settings.session not in ("", os.path.dirname(marker.path)):
+            raise NoSessionError(
+                f"no {NAME} in {place}: run 'hotenv serve' there to start a session"
+            )
+        return await exchange(marker, SessionRequest("run", argv))
 
     async def _serve(self, connection: Connection, request: Request) -> None:
         """Run ``request`` as long as it is there for whom it is."""
         running = Running()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(running.listen, connection, nursery.cancel_scope)
-            async with self._limit:
-                try:
-                    status = await self._run(connection, request, running)
-                    await connection.send(frames.encode_number(frames.ENDED, status))
-                except HotenvError as error:
-                    await _fail(connection, error)
+            try:
+                status = await self._run(connection, request, running)
+                await connection.send(frames.encode_number(frames.ENDED, status))
+            except HotenvError as error:
+                await _fail(connection, error)
             nursery.cancel_scope.cancel()
 
     async def _run(self, connection: Connection, request: Request, running: Running) -> int:
@@ -143,7 +166,7 @@ class Desk:
         with ExitStack() as stack:
             async with record.deciding():
                 job, folder = await self._decide(connection, request, record, stack)
-            async with record.running():
+            async with self._limit, record.running():
                 attended = await Attended.start(job, request, folder)
                 try:
                     return record.ended(await running.follow(attended, connection))
@@ -167,7 +190,7 @@ class Desk:
             program = await approver.approve(connection, request, record)
             if program is not None and approver is self._approver:
                 break  # else other terms count now
-        variables = dict(await fetch(request.argv, directory=directory))
+        variables = await self._fetch(request.argv)
         record.hide(variables)
         job = make_job(approver.terms, request, program, variables)
         return job, folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 
 from hotenv.errors import SystemFailureError, UsageError, attempt
 from hotenv.guards import syscalls as k
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hotenv.desk.hardlinks import HardLinks
 
 _DEFAULT_PATH = b"/usr/bin:/bin"  # an empty one means the current directory
+_SEPARATORS = re.compile(rb"[:;\s]")
 _MOST_LINKS = 40
 """On the way to one file: Linux gives up there."""
 
@@ -129,8 +131,12 @@ def _fills(folder: bytes, writable: Sequence[str]) -> bool:
 
 
 def are_out_of_reach(paths: bytes, writable: Sequence[str]) -> bool:
-    """Whether ``paths`` are absolute, with colons between them, and the agent can change none."""
-    return all(each[:1] == b"/" and not _fills(each, writable) for each in paths.split(b":"))
+    """Whether ``paths`` are absolute, and the agent can change none.
+
+    What is between them depends on what reads them.
+    """
+    found = _SEPARATORS.split(paths)
+    return all(each[:1] == b"/" and not _fills(each, writable) for each in found)
 
 
 def open_folder(path: str, identity: tuple[int, int], root: str) -> int:

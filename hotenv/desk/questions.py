@@ -24,9 +24,6 @@ WITHDRAWN = "withdrawn"
 LONGEST = 1200
 """Characters of a command and its folder, if it is asked about: a human has to see them at once."""
 
-_BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
-"""What counts as printable, and looks like nothing."""
-
 
 def shown(argv: Sequence[str]) -> str:
     """The command with the words ``argv``, as a human is shown it."""
@@ -34,15 +31,13 @@ def shown(argv: Sequence[str]) -> str:
 
 
 def legible(text: str) -> str:
-    r"""``text``, which an agent has made up, as a human is shown it.
+    r"""``text``, which an agent has made up, as a human is shown it: with characters of ASCII.
 
-    Of several blanks one is shown as it is, and the others as ``\x20``: with them an agent could
-    draw on the screen what looks like another question.
+    Of several blanks one is shown as it is, and the others as ``\\x20``. With them, and with
+    characters that take no room, it could draw on the screen what looks like another question.
     """
-    text = printable(text)
-    for blank in _BLANKS:
-        text = text.replace(blank, f"\\u{ord(blank):04x}")
-    return text.replace("  ", " \\x20").replace("\\x20 ", "\\x20\\x20")
+    plain = printable(text).encode("ascii", "backslashreplace").decode()
+    return plain.replace("  ", " \\x20").replace("\\x20 ", "\\x20\\x20")
 
 
 @frozen

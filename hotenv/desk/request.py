@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from attrs import asdict, field, frozen
 
-from hotenv.errors import ArtifactError
+from hotenv.desk import frames
+from hotenv.errors import ArtifactError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +61,13 @@ class Request:
     def encode(self) -> bytes:
         """For a frame."""
         return json.dumps(asdict(self)).encode()
+
+    def frame(self) -> bytes:
+        """The first one that is sent. Raises UsageError if the command is too long for it."""
+        payload = self.encode()
+        if len(payload) > frames.LONGEST:
+            raise UsageError(f"the command is too long (limit {frames.LONGEST} bytes)")
+        return frames.encode(frames.REQUEST, payload)
 
 
 def decode(payload: bytes) -> Request:

@@ -35,7 +35,9 @@ class Running:
         self._attended: Attended | None = None
         self._said: list[tuple[bytes, bytes]] = []
         self._waiting = 0  # bytes of input
-        self._input, self._to_write = trio.open_memory_channel[bytes | None](_MANY)
+        self._input = bytearray()
+        self._has_ended = False
+        self._more = trio.Event()
 
     async def listen(self, connection: Connection, scope: trio.CancelScope) -> None:
         """Do what it says; cancel ``scope`` when it is gone."""
@@ -50,7 +52,7 @@ class Running:
                         await self._do(self._attended, kind, payload)
                     elif len(self._said) < _MANY:
                         self._said.append((kind, payload))
-        except (HotenvError, trio.WouldBlock):
+        except HotenvError:
             pass
         scope.cancel()
 
@@ -58,7 +60,9 @@ class Running:
         self._waiting += len(payload)
         if self._waiting > frames.INPUT_WINDOW:
             raise ArtifactError("more input than is allowed")
-        self._input.send_nowait(payload or None)
+        self._input += payload
+        self._has_ended = self._has_ended or not payload
+        self._more.set()
 
     async def follow(self, attended: Attended, connection: Connection) -> int:
         """Let it do so with ``attended``, and pass on what that writes. Its wait status.
@@ -82,13 +86,15 @@ class Running:
         return outcome
 
     async def _write(self, attended: Attended, connection: Connection) -> None:
-        async for data in self._to_write:
-            if data is None:
-                await attended.end(0)
-            else:
+        while not self._has_ended or self._input:
+            await self._more.wait()
+            self._more = trio.Event()
+            while data := bytes(self._input[: frames.PIECE]):
+                del self._input[: len(data)]
                 await attended.write(data)
                 self._waiting -= len(data)
                 await connection.send(frames.encode_number(frames.TAKEN, len(data)))
+        await attended.end(0)
 
     async def _do(self, attended: Attended, kind: bytes, payload: bytes) -> None:
         if kind == frames.RESIZED and len(payload) == 8:

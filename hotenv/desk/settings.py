@@ -13,6 +13,8 @@ from attrs import asdict, field, frozen
 class Settings:
     """``place``: the directory of its sockets. ``directory``: that of the project.
 
+    ``session``: that of the session, and no other; empty if it is what is nearest to the project.
+
     ``file``: the name of the project's file there. ``agent``: the table of that name in it, and
     ``composition``: what ``run`` does in the project. ``writable``: what the agent can write, and
     ``confined``: whether it can write nothing else. ``audit``: the path of the log. ``can_ask``:
@@ -22,6 +24,7 @@ class Settings:
 
     place: str
     directory: str
+    session: str
     writable: list[str]
     audit: str
     file: str

@@ -50,7 +50,7 @@ def start_desk(settings: Settings) -> int:
         os.close(life)
         desk.wait()
         raise decode_error(said) if said else SystemFailureError("the desk has not started")
-    desk.returncode = 0  # nobody waits for it: this process becomes a stand-in
+    desk.returncode = 0  # nobody waits for it: it ends after this process, or with it
     return life
 
 

@@ -13,6 +13,7 @@ from hotenv.desk.programs import steps_to
 from hotenv.desk.settings import Settings
 from hotenv.errors import UsageError
 from hotenv.guards.fields import is_within
+from hotenv.guards.mounts import all_names, read_mounts
 from hotenv.project.agent import Agent
 
 TYPE_CHECKING = False
@@ -36,7 +37,9 @@ def terms_of(agent: Agent, settings: Settings) -> Terms:
     Error handling: raises UsageError for what the agent could have led elsewhere by a link.
     """
     written = [_written(path, settings.writable) for path in agent.write]
-    return Terms(agent, settings, written, [*settings.writable, *written])
+    # The same place may be mounted elsewhere, too.
+    writable = all_names([*settings.writable, *written], read_mounts())
+    return Terms(agent, settings, written, writable)
 
 
 def _written(path: str, writable: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ Its commands have no terminal. Who gives up closes the connection, and the desk 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 
@@ -13,12 +12,12 @@ import trio
 from attrs import field, frozen
 
 from hotenv.desk import frames
+from hotenv.desk.client import parse_answer
 from hotenv.desk.request import Request, passed
 from hotenv.errors import (
     ArtifactError,
     UnreachableError,
     UnresponsiveError,
-    UsageError,
     attempt,
     because,
 )
@@ -105,7 +104,8 @@ class Visitor:
             await stream.send_all(frames.encode(frames.QUERY, what))
             while data := await stream.receive_some(frames.PIECE):
                 for kind, payload in reader.feed(data):
-                    return _parse(kind, payload)
+                    answer: object = parse_answer(kind, payload)
+                    return answer
         except trio.BrokenResourceError:
             pass
         raise self.gone()
@@ -253,19 +253,6 @@ def _request(command: Command) -> bytes:
         folder=os.path.abspath(command.folder),
         identity=(status.st_dev, status.st_ino),
         environment=passed(os.environ),
-    ).encode()
-    if len(request) > frames.LONGEST:
-        raise UsageError(f"the command is too long (limit {frames.LONGEST} bytes)")
-    frame = frames.encode(frames.REQUEST, request)
+    )
+    frame = request.frame()
     return frame if command.stdin else frame + frames.encode(frames.END_OF_INPUT)
-
-
-def _parse(kind: bytes, payload: bytes) -> object:
-    if kind == frames.FAILED:
-        raise decode_error(payload)
-    try:
-        if kind == frames.ANSWER:
-            return json.loads(payload)
-    except ValueError:
-        pass
-    raise ArtifactError("the desk has sent an invalid answer")

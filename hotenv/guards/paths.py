@@ -15,14 +15,18 @@ _OWN = {
     b"/dev/stdin": b"/proc/self/fd/0",
     b"/dev/stdout": b"/proc/self/fd/1",
     b"/dev/stderr": b"/proc/self/fd/2",
+    b"/etc/mtab": b"/proc/self/mounts",  # on nearly all systems
+    b"/proc/mounts": b"/proc/self/mounts",
 }
 
 
 def own_path(call: Call, path: bytes) -> bytes:
     """``path`` with the process of ``call`` in place of "self", which is the supervisor here."""
+    path = _OWN.get(path, path)
     if not path.startswith((b"/proc/", b"/dev/")):
         return path
-    path = _OWN.get(path, path)
+    if path.startswith(b"/proc/net/"):
+        path = b"/proc/self" + path[5:]
     if path.startswith(b"/dev/fd/"):
         path = b"/proc/self/fd/" + path[8:]
     for own in (b"/proc/self", b"/proc/thread-self"):

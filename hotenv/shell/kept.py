@@ -72,8 +72,8 @@ class Kept:
         Error handling: raises SystemFailureError if it cannot be started.
         """
         with ExitStack() as ours, ExitStack() as theirs:
-            reading, orders = _pipe(theirs, ours)
-            reports, writing = _pipe(ours, theirs)
+            reading, orders = pipe(theirs, ours)
+            reports, writing = pipe(ours, theirs)
             with attempt(f"start a shell in {cwd}" if cwd else "start a shell"):
                 process = await trio.lowlevel.open_process(
                     [*_COMMAND, folder],
@@ -125,7 +125,7 @@ class Kept:
             await self._reports.aclose()
 
 
-def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
+def pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
     """The ends of a new pipe, which are closed with ``reading`` and with ``writing``."""
     read, write = os.pipe()
     reading.callback(os.close, read)
