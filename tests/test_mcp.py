@@ -57,7 +57,9 @@ def test_the_desk_of_a_parent(value: str | None, found: str) -> None:
         (["mcp", "-C", "/shop"], False),
         (["-C", "/shop", "mcp"], False),
         (["-C", "/shop", "-C", "a", "run", "--", "mcp"], True),
-        (["-C", "mcp"], True),
+        (["-C", "mcp"], False),
+        (["run", "-h"], False),
+        ([], False),
         (["-C"], True),
     ],
 )

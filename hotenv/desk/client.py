@@ -208,12 +208,13 @@ class _Visit:
                 if self._screen.wakeup in ready:  # also while nobody reads
                     self._pass_on_signals()
                     if self._signals > 1:
-                        raise BrokenPipeError
+                        break  # who signals again does not wait for a reader
                 if stream in ready:
                     rest = rest[self._write_some(stream, rest) :]
         except OSError as error:
             if not is_gone(error):
                 self._failure = unwritable(error, stream)
+        if rest:
             self._send(frames.encode_number(frames.LOST, stream))
 
     def _write_some(self, stream: int, data: memoryview) -> int:
