@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 
 import trio
 from attrs import evolve
@@ -163,10 +163,11 @@ class Desk:
     async def _run(self, connection: Connection, request: Request, running: Running) -> int:
         """Run ``request``; its wait status. Raises the HotenvError because of which it is not."""
         record = Record(self._settings, request, connection.pid, self._logging)
-        with ExitStack() as stack:
+        async with AsyncExitStack() as stack:
             async with record.deciding():
                 job, folder = await self._decide(connection, request, record, stack)
-            async with self._limit, record.running():
+                await stack.enter_async_context(self._limit)
+            async with record.running():
                 attended = await Attended.start(job, request, folder)
                 try:
                     return record.ended(await running.follow(attended, connection))
@@ -174,7 +175,7 @@ class Desk:
                     await attended.aclose()  # noqa: ASYNC102 - it is shielded, and bounded
 
     async def _decide(
-        self, connection: Connection, request: Request, record: Record, stack: ExitStack
+        self, connection: Connection, request: Request, record: Record, stack: AsyncExitStack
     ) -> tuple[Job, int]:
         """What is run, and a descriptor of its folder, which ``stack`` closes.
 
