@@ -82,10 +82,10 @@ def test_input_in_small_pieces(shop: Path) -> None:
 
 def test_signals_while_nobody_reads(shop: Path) -> None:
     """They reach the command all the same; after the second one, no reader is waited for."""
+    flood = 'trap "exit 5" TERM; echo on >&2; until test -e go; do sleep 0.05; done; yes & wait'
     script = (
-        'mkfifo pipe; exec 3<>pipe; hotenv run -- sh -c \'trap "echo caught >&2; exit 5" TERM; '
-        "echo on >&2; yes & while :; do wait; done' >pipe 2>err & first=$!; "
-        "until grep -q on err; do sleep 0.05; done; "
+        f"mkfifo pipe; exec 3<>pipe; hotenv run -- sh -c '{flood}' >pipe 2>err & first=$!; "
+        "until grep -q on err; do sleep 0.05; done; touch go; "
         "until ! kill -TERM $first 2>&-; do sleep 0.1; done; wait $first; echo $?"
     )
     assert agent(shop, script).stdout == b"5\n"
