@@ -583,7 +583,7 @@ def test_an_agent_is_shown(shop: Path, command: str, capfd: pytest.CaptureFixtur
     (shop / "hotenv.toml").write_text("[agent]\nallow = ['a && b']\n")
     assert main([command]) == 2
     error = capfd.readouterr().err
-    assert error.startswith(f"hotenv: {shop}/hotenv.toml: agent.allow: a && b: '&' is for a shell")
+    assert error.startswith(f"hotenv: {shop}/hotenv.toml: agent.allow: a && b: '&' means ")
     assert error.count("\n") == 1
 
 

@@ -54,23 +54,25 @@ class Record:
 
         If that raises, it is not: nobody allows it, it cannot be, or the requester has gone.
         """
+        failed: str | None = "cancelled"
         try:
             yield
+            failed = None
         except HotenvError:
-            await self._not_run("refused")
+            failed = "refused"
             raise
         except Exception:
-            await self._not_run("error")
+            failed = "error"
             raise
-        except BaseException:
-            await self._not_run("cancelled")
-            raise
+        finally:
+            if failed is not None:
+                with trio.CancelScope(shield=True):
+                    await self._not_run(failed)
 
     async def _not_run(self, why: str) -> None:
-        with trio.CancelScope(shield=True):
-            async with self._turn:
-                audit = await trio.to_thread.run_sync(self._begin)
-                await trio.to_thread.run_sync(lambda: audit.end(failed=why))
+        async with self._turn:
+            audit = await trio.to_thread.run_sync(self._begin)
+            await trio.to_thread.run_sync(lambda: audit.end(failed=why))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -96,13 +96,15 @@ def tell_senders(listener: socket.socket) -> None:
 
 async def receive_from(connection: trio.socket.SocketType, size: int) -> tuple[bytes, int]:
     """Up to ``size`` bytes, and the process ID of the sender, which is 0 if it is not known."""
-    if sys.platform != "linux":
-        return await connection.recv(size), 0
-    data, ancillary, *_ = await connection.recvmsg(size, socket.CMSG_SPACE(_UCRED_SIZE))
-    for level, kind, structure in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-            return data, _integer(structure, 0)
-    return data, 0
+    sender = 0
+    if sys.platform == "linux":
+        data, ancillary, *_ = await connection.recvmsg(size, socket.CMSG_SPACE(_UCRED_SIZE))
+        for level, kind, structure in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                sender = _integer(structure, 0)
+    else:
+        data = await connection.recv(size)
+    return data, sender
 
 
 def _integer(structure: bytes, index: int) -> int:
