@@ -17,7 +17,8 @@ class Mount:
     def __init__(self, line: str) -> None:
         """``line``: see proc_pid_mountinfo(5)."""
         before, _, after = line.partition(" - ")
-        _, _, self.device, root, point, *_ = before.split(" ")
+        _, _, device, root, point, *_ = before.split(" ")
+        self.device: str = device
         self.root: str = _unescaped(root)
         self.point: str = _unescaped(point)
         self.kind: str = after.partition(" ")[0]

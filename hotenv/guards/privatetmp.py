@@ -30,7 +30,8 @@ class PrivateFolder:
     def __init__(self) -> None:
         """Create it. Error handling: raises SystemFailureError if that is not possible."""
         with attempt(f"create a directory in {SHARED}"):
-            self.path, self._lock = create_locked(f"{SHARED}/{_PREFIX}")
+            path, self._lock = create_locked(f"{SHARED}/{_PREFIX}")
+        self.path: str = path
 
     def excepted(self, guard: Guard) -> Guard:
         """``guard``, which the directory and the sockets in it are excepted from."""
