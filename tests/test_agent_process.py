@@ -28,7 +28,7 @@ from agents import (
     write_project,
 )
 from guarded import needs_guards
-from processes import HOTENV, Terminal, hotenv, said, wait_until
+from processes import Terminal, hotenv, said, wait_until
 
 pytestmark = needs_guards
 
@@ -284,7 +284,7 @@ def test_an_interrupt_that_is_no_key(shop: Path) -> None:
 @pytest.fixture
 def bash(shop: Path) -> Iterator[Terminal]:
     """A shell with jobs as an agent. What is typed ahead is a command's, if one reads."""
-    terminal = Terminal([*HOTENV, "agent", "--", "bash", "--norc", "-i"], shop)
+    terminal = Terminal(agent_command(script="exec bash --norc -i"), shop)
     terminal.expect(b"bash-")
     yield terminal
     terminal.type(b"exit\n")

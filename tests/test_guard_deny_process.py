@@ -280,7 +280,7 @@ def test_file_of_a_project(place: Path) -> None:
 
 
 OUTSIDE = """
-import os, sys
+import os, sys, time
 pid = sys.argv[1]
 def reads(path):
     try:
@@ -289,6 +289,10 @@ def reads(path):
     except OSError:
         return False
 child = os.fork() or os.execvp("sleep", ["sleep", "1000"])
+for _ in range(1000):  # while it is being executed, it has no words
+    if reads(f"/proc/{child}/cmdline") and b"sleep" in open(f"/proc/{child}/cmdline", "rb").read():
+        break
+    time.sleep(0.01)
 print(*(
     reads(path)
     for path in (

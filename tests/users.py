@@ -23,8 +23,9 @@ _AS_USER = """
 import ctypes, encodings.unicode_escape, importlib, os, pkgutil, pwd, sys
 import hotenv
 # All while it is root who reads: the directory of this Python may be closed to other users.
+# But the one that needs a library which may not be there.
 for module in pkgutil.walk_packages(hotenv.__path__, "hotenv."):
-    if module.name != "hotenv.__main__":
+    if module.name not in ("hotenv.__main__", "hotenv.desk.mcp"):
         importlib.import_module(module.name)
 from hotenv.cli.main import main
 uid = int(sys.argv[1])
