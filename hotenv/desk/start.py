@@ -33,7 +33,6 @@ def start_desk(settings: Settings) -> int:
                 stdout=writing,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env=_environment(),
                 start_new_session=True,
             )
         finally:
@@ -52,12 +51,6 @@ def start_desk(settings: Settings) -> int:
         raise decode_error(said) if said else SystemFailureError("the desk has not started")
     desk.returncode = 0  # nobody waits for it: it ends after this process, or with it
     return life
-
-
-def _environment() -> dict[str, str]:
-    """What finds a session and a state directory, as this process would."""
-    names = ("HOME", "LANG", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
-    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _write(descriptor: int, data: bytes) -> None:
