@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hotenv.desk import start
 from hotenv.desk.hardlinks import HardLinks, linked_files
 from hotenv.desk.reach import check_reach, homes, without_values
 from hotenv.errors import UsageError
@@ -127,6 +128,16 @@ def test_what_hotenv_keeps(
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
     assert f"what hotenv keeps, in {project}/state/hotenv: set XDG_STATE_HOME" in refusal()
+
+
+def test_the_environment_of_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has nothing by which an agent could load code into the next process of the desk."""
+    for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "GCONV_PATH", "PYTHONPATH", "API_TOKEN"):
+        monkeypatch.setenv(name, "/shop")
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    found = start._environment()
+    assert found["XDG_STATE_HOME"] == "/state"
+    assert "/shop" not in found.values()
 
 
 def test_values_in_the_environment() -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hotenv.desk.settings import Settings
 
 _LONGEST = 4096  # bytes of what it says
+_MEASURING = "COVERAGE_"
 
 
 def start_desk(settings: Settings) -> int:
@@ -33,6 +34,7 @@ def start_desk(settings: Settings) -> int:
                 stdout=writing,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
+                env=_environment(),
                 start_new_session=True,
             )
         finally:
@@ -51,6 +53,19 @@ def start_desk(settings: Settings) -> int:
         raise decode_error(said) if said else SystemFailureError("the desk has not started")
     desk.returncode = 0  # nobody waits for it: it ends after this process, or with it
     return life
+
+
+def _environment() -> dict[str, str]:
+    """What finds a session and a state directory, as this process would, or measures a program.
+
+    Nothing of the linker's: the agent could put a library where that looks, for the next command.
+    """
+    names = ("HOME", "LANG", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in names or name.startswith(_MEASURING)
+    }
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -199,7 +199,7 @@ def told(error: HotenvError) -> str:
 
 
 def malformed(line: str) -> str:
-    """The answer to ``line``, which is no message of the protocol; empty if it has no ID."""
+    """The answer to ``line``, an invalid message; empty if it has no ID."""
     try:
         sender = json.loads(line)["id"]
         is_id = isinstance(sender, str | int) and not isinstance(sender, bool)

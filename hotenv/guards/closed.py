@@ -18,7 +18,7 @@ _PROC = "/proc"
 
 
 class Closed:
-    """``denied``: what ``deny_read`` names, ``terminals``, and ``unwritten``: what is not written.
+    """``denied``: paths that ``deny_read`` names. ``unwritten``: paths that are read-only.
 
     ``excepted``: what may lie deeper in what is denied. No path has a symbolic link. ``divided``:
     the directories above what is mounted more than once, by device and inode. ``processes``: the
@@ -59,7 +59,7 @@ class Closed:
         return [*(root for root in self.denied if root not in outer), *self.terminals]
 
     def unwritten_in(self, path: str) -> list[str]:
-        """Likewise, what is not written."""
+        """Likewise, the paths that are read-only."""
         return [*self.unwritten, *self.unread_in(path)]
 
     def denies(self, path: str) -> bool:

@@ -22,8 +22,8 @@ def covering(
 ) -> Iterator[tuple[str, int]]:
     """Paths that cover ``root``, each with rights. ``closed``: by rights, where they do not hold.
 
-    A directory is listed once, and only if something in it is closed. ``divided``: what is not
-    covered as a whole by any name, as something in it is closed by another one.
+    A directory is listed once, and only if something in it is closed. ``divided``: directories that
+    no name covers as a whole, as something in them is closed by another one.
     """
     rights, inside = 0, {}
     for right, paths in closed.items():

@@ -70,7 +70,7 @@ class Ruleset:
 def rules(guard: Guard, kernel: Kernel, system: Iterable[str], closed: Closed) -> Ruleset:
     """The rules of ``guard``.
 
-    ``system``: the paths that may be read in any case. ``closed``: what is not opened.
+    ``system``: the paths that may be read in any case. ``closed``: those that stay closed.
 
     Error handling: raises SystemFailureError if a path cannot be opened.
     """

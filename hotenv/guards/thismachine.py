@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ELSEWHERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-"""Errors of a bind to what is not here. Whatever else fails, the address counts as here."""
+"""Errors of a bind to another machine's address. With any other error, it counts as ours."""
 
 _ANYCAST = "/proc/net/anycast6"
 _RESOLVERS = "/etc/resolv.conf"
